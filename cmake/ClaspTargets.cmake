@@ -1,0 +1,53 @@
+# Helpers that keep the per-folder lists short.
+
+# clasp_library_defaults(target name): include paths and export name of a public library. Sources
+# include public headers as "clasp/x.h" and private ones from src/ as "select/x.h".
+function(clasp_library_defaults target name)
+    clasp_compiler_defaults(${target})
+    set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} OUTPUT_NAME clasp_${name})
+    target_include_directories(${target}
+        PUBLIC
+            $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+        PRIVATE ${PROJECT_SOURCE_DIR}/src)
+endfunction()
+
+# clasp_test(module sources... [LIBRARIES libs...]): one test program per module, each case known to
+# ctest. Test data that the build makes goes to CLASP_TEST_DIR.
+function(clasp_test module)
+    cmake_parse_arguments(arg "" "" "LIBRARIES;LABELS" ${ARGN})
+    set(target clasp_${module}_test)
+    add_executable(${target} ${arg_UNPARSED_ARGUMENTS})
+    clasp_compiler_defaults(${target})
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+    target_compile_definitions(${target} PRIVATE
+        CLASP_SOURCE_DIR="${PROJECT_SOURCE_DIR}" CLASP_TEST_DIR="${CMAKE_CURRENT_BINARY_DIR}")
+    target_link_libraries(${target} PRIVATE clasp::core GTest::gmock GTest::gtest_main ${arg_LIBRARIES})
+    if(NOT arg_LABELS)
+        set(arg_LABELS fast)
+    endif()
+    gtest_discover_tests(${target} TEST_PREFIX "${module}." DISCOVERY_TIMEOUT 60
+        PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 600)
+endfunction()
+
+# clasp_benchmark(name sources... [LIBRARIES libs...])
+function(clasp_benchmark name)
+    cmake_parse_arguments(arg "" "" "LIBRARIES" ${ARGN})
+    set(target clasp_${name}_bench)
+    add_executable(${target} ${arg_UNPARSED_ARGUMENTS})
+    clasp_compiler_defaults(${target})
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/bench)
+    target_link_libraries(${target} PRIVATE clasp::core benchmark::benchmark_main ${arg_LIBRARIES})
+endfunction()
+
+# clasp_fuzzer(name source [LIBRARIES libs...]): a libFuzzer target; seeds live in fuzz/seeds/<name>.
+function(clasp_fuzzer name)
+    cmake_parse_arguments(arg "" "" "LIBRARIES" ${ARGN})
+    set(target fuzz_${name})
+    add_executable(${target} ${arg_UNPARSED_ARGUMENTS})
+    clasp_compiler_defaults(${target})
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer)
+    target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+    target_link_libraries(${target} PRIVATE clasp::core ${arg_LIBRARIES})
+endfunction()
