@@ -1,0 +1,33 @@
+// A file seen as read-only bytes, mapped instead of read: weights go from the page cache straight to
+// where they are converted.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "clasp/status.h"
+
+namespace clasp::base {
+
+class MappedFile {
+   public:
+    // An empty file gives an empty span. Directories and special files are refused.
+    static Result<MappedFile> open(const std::string& path);
+
+    MappedFile() = default;
+    MappedFile(MappedFile&& other) noexcept;
+    MappedFile& operator=(MappedFile&& other) noexcept;
+    MappedFile(const MappedFile&) = delete;
+    MappedFile& operator=(const MappedFile&) = delete;
+    ~MappedFile();
+
+    // Valid as long as this object lives and nobody shortens the file.
+    [[nodiscard]] std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+   private:
+    const std::byte* data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+}  // namespace clasp::base

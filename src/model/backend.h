@@ -1,0 +1,111 @@
+// Where graphs run: the devices that ggml knows, the threads of its CPU backend, and schedulers over
+// them. No CPU function of ggml is linked directly: all are asked from the registry, so the same code
+// works when backends are loaded at run time.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "clasp/log.h"
+#include "clasp/status.h"
+#include "ggml-backend.h"
+#include "ggml.h"
+
+namespace clasp::model {
+
+// ggml and libllama keep one log function per process. Sends their lines to this sink from now on; an
+// empty sink silences them, which is also the state after the first Compute::create().
+void set_ggml_log(LogSink sink);
+
+struct ComputeOptions {
+    std::size_t n_threads = 0;  // of the CPU backend; 0: one per hardware thread
+    bool use_gpu = true;        // take the first GPU that ggml offers; without one this changes nothing
+};
+
+// Devices and CPU threads, shared by all models and sessions of a process. Thread safe.
+class Compute {
+   public:
+    static Result<std::shared_ptr<Compute>> create(const ComputeOptions& options = {});
+    ~Compute();
+    Compute(const Compute&) = delete;
+    Compute& operator=(const Compute&) = delete;
+
+    [[nodiscard]] std::size_t n_threads() const { return n_threads_; }
+    [[nodiscard]] ggml_backend_dev_t cpu() const { return cpu_; }
+    // Where weights go by default: the GPU if there is one and it was asked for, else the CPU.
+    [[nodiscard]] ggml_backend_dev_t device() const { return gpu_ != nullptr ? gpu_ : cpu_; }
+    [[nodiscard]] bool has_gpu() const { return gpu_ != nullptr; }
+    // Buffer types of the CPU that store weights in a layout of their own (repacked), best first.
+    [[nodiscard]] const std::vector<ggml_backend_buffer_type_t>& cpu_extra_buffer_types() const {
+        return cpu_extra_buffer_types_;
+    }
+
+   private:
+    friend class GraphRunner;
+    Compute() = default;
+
+    std::size_t n_threads_ = 1;
+    ggml_backend_dev_t cpu_ = nullptr;
+    ggml_backend_dev_t gpu_ = nullptr;
+    std::vector<ggml_backend_buffer_type_t> cpu_extra_buffer_types_;
+    ggml_threadpool* threadpool_ = nullptr;
+    std::mutex turn_;  // a ggml thread pool runs one graph at a time
+};
+
+// Memory for the descriptions of a graph's tensors, reused from graph to graph. The tensors' data are
+// allocated by a GraphRunner.
+class GraphContext {
+   public:
+    static Result<GraphContext> create(std::size_t max_nodes);
+
+    // Forgets the graph before and starts an empty one.
+    Status reset();
+    [[nodiscard]] ggml_context* ggml() const { return context_.get(); }
+    [[nodiscard]] ggml_cgraph* graph() const { return graph_; }
+
+   private:
+    struct Free {
+        void operator()(ggml_context* context) const { ggml_free(context); }
+    };
+    std::size_t max_nodes_ = 0;
+    std::vector<std::byte> memory_;
+    std::unique_ptr<ggml_context, Free> context_;
+    ggml_cgraph* graph_ = nullptr;
+};
+
+// One session's scheduler. Not thread safe itself; runners over the same Compute may be used from
+// different threads, and their CPU work takes turns.
+class GraphRunner {
+   public:
+    static Result<std::unique_ptr<GraphRunner>> create(std::shared_ptr<Compute> compute,
+                                                       std::size_t max_nodes);
+    ~GraphRunner();
+    GraphRunner(const GraphRunner&) = delete;
+    GraphRunner& operator=(const GraphRunner&) = delete;
+
+    // Makes room for the largest graph to come, so that later ones allocate nothing.
+    Status reserve(ggml_cgraph* graph);
+    // Places the graph's tensors; those of the graph before are gone. Then set inputs, then compute().
+    Status allocate(ggml_cgraph* graph);
+    // Returns Cancelled soon after *cancel becomes true. cancel may be null.
+    Status compute(ggml_cgraph* graph, const std::atomic<bool>* cancel = nullptr);
+
+    [[nodiscard]] Compute& shared() const { return *compute_; }
+    [[nodiscard]] ggml_backend_sched_t scheduler() const { return scheduler_; }
+    // Bytes that the scheduler holds for intermediate tensors.
+    [[nodiscard]] std::size_t buffer_bytes() const;
+
+   private:
+    GraphRunner() = default;
+
+    std::shared_ptr<Compute> compute_;
+    std::vector<ggml_backend_t> backends_;  // the CPU is last
+    ggml_backend_sched_t scheduler_ = nullptr;
+    const std::atomic<bool>* cancel_ = nullptr;  // of the compute() under way
+};
+
+}  // namespace clasp::model
