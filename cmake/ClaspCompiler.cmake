@@ -1,3 +1,16 @@
+# The compiler cache, shared by all checkouts of one user: paths below the checkout are hashed relative
+# to it, so a fresh clone finds what another one compiled. Not with coverage, whose objects carry the
+# absolute path of their build folder.
+if(PROJECT_IS_TOP_LEVEL AND NOT CLASP_COVERAGE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    find_program(CLASP_CCACHE ccache)
+    mark_as_advanced(CLASP_CCACHE)
+    if(CLASP_CCACHE)
+        set(CMAKE_C_COMPILER_LAUNCHER env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+            "${CLASP_CCACHE}")
+        set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_C_COMPILER_LAUNCHER})
+    endif()
+endif()
+
 # clasp_compiler_defaults(target): language level, warnings, sanitizers and coverage as properties of
 # one of our own targets. Nothing global, so that consumers keep their own flags.
 function(clasp_compiler_defaults target)
@@ -11,6 +24,7 @@ function(clasp_compiler_defaults target)
     target_compile_options(${target} PRIVATE
         -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wcast-align
         -Wdouble-promotion
+        "-ffile-prefix-map=${PROJECT_SOURCE_DIR}=."
         $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
         $<$<COMPILE_LANGUAGE:CXX>:-Wold-style-cast>
         $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>)

@@ -12,17 +12,24 @@ function(clasp_library_defaults target name)
         PRIVATE ${PROJECT_SOURCE_DIR}/src)
 endfunction()
 
-# clasp_test(module sources... [LIBRARIES libs...]): one test program per module, each case known to
-# ctest. Test data that the build makes goes to CLASP_TEST_DIR.
+# clasp_test(module sources... [LIBRARIES libs...] [LABELS labels...]): one test program per module,
+# each case known to ctest. The label is "fast" (run by ./check --quick) unless another is given. Only
+# support/paths.cpp knows absolute paths, so that the compiler cache serves the rest to every clone.
 function(clasp_test module)
     cmake_parse_arguments(arg "" "" "LIBRARIES;LABELS" ${ARGN})
     set(target clasp_${module}_test)
     add_executable(${target} ${arg_UNPARSED_ARGUMENTS})
     clasp_compiler_defaults(${target})
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
-    target_compile_definitions(${target} PRIVATE
-        CLASP_SOURCE_DIR="${PROJECT_SOURCE_DIR}" CLASP_TEST_DIR="${CMAKE_CURRENT_BINARY_DIR}")
     target_link_libraries(${target} PRIVATE clasp::core GTest::gmock GTest::gtest_main ${arg_LIBRARIES})
+
+    add_library(${target}_paths OBJECT ${PROJECT_SOURCE_DIR}/tests/support/paths.cpp)
+    clasp_compiler_defaults(${target}_paths)
+    target_include_directories(${target}_paths PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+    target_compile_definitions(${target}_paths PRIVATE
+        CLASP_SOURCE_DIR="${PROJECT_SOURCE_DIR}" CLASP_SCRATCH_DIR="${CMAKE_CURRENT_BINARY_DIR}"
+        CLASP_LLAMA_SOURCE_DIR="${CLASP_LLAMA_SOURCE_DIR}")
+    target_link_libraries(${target} PRIVATE ${target}_paths)
     if(NOT arg_LABELS)
         set(arg_LABELS fast)
     endif()
