@@ -1,0 +1,204 @@
+#include "select/gram.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <new>
+#include <string>
+
+#include "base/checked.h"
+
+namespace clasp::selection {
+namespace {
+
+// Depth of one pass over the accumulators: a panel of this depth stays in the first-level cache.
+constexpr std::size_t kDepth = 256;
+
+// Rows of one block of the result: two blocks of packed rows of depth kDepth stay in the second-level
+// cache. A multiple of every kernel's panel.
+constexpr std::size_t kBlockRows = 96;
+
+// Elements of a row that are normalised at a time before they are spread over the panel.
+constexpr std::size_t kPackColumns = 64;
+
+constexpr std::size_t kMaxPanel = 48;
+
+struct PackedRows {
+    const float* data;
+    std::size_t n;      // rows
+    std::size_t width;  // depth of a panel
+};
+
+// Writes one panel: normalised rows first ... first + panel - 1, zeros where there are none.
+void pack_panel(const FeatureView& features, std::span<const TokenIndex> rows, std::size_t n,
+                std::size_t first, const double* inverse_norms, const Kernels& kernels, float* out) {
+    float unit[kMaxPanel][kPackColumns] = {};
+    const std::size_t n_rows = std::min(kernels.panel, n - first);
+    for (std::size_t begin = 0; begin < features.width; begin += kPackColumns) {
+        const std::size_t columns = std::min(kPackColumns, features.width - begin);
+        for (std::size_t i = 0; i < n_rows; ++i) {
+            const std::size_t row = rows.empty() ? first + i : rows[first + i];
+            kernels.scale_row(features.data + row * features.stride + begin, columns,
+                              inverse_norms[first + i], unit[i]);
+        }
+        for (std::size_t column = 0; column < columns; ++column) {
+            for (std::size_t i = 0; i < kernels.panel; ++i) *out++ = unit[i][column];
+        }
+    }
+}
+
+// One tile of kTileRows x panel entries, clipped at the edge of the matrix.
+void clipped_tile(const Kernels& kernels, std::size_t depth, const float* a, const float* b,
+                  std::size_t n_rows, std::size_t n_columns, float* out, std::size_t out_stride, bool add) {
+    float tile[kTileRows * kMaxPanel];
+    kernels.gram_tile(depth, a, b, tile, kernels.panel, false);
+    for (std::size_t i = 0; i < n_rows; ++i) {
+        for (std::size_t j = 0; j < n_columns; ++j) {
+            float& entry = out[i * out_stride + j];
+            entry = add ? entry + tile[i * kernels.panel + j] : tile[i * kernels.panel + j];
+        }
+    }
+}
+
+// Adds the products of depth k_begin ... k_end - 1 to the entries (rows of panel p) x (rows of panel q).
+void multiply_panels(const PackedRows& packed, const Kernels& kernels, std::size_t p, std::size_t q,
+                     std::size_t k_begin, std::size_t k_end, float* out, std::size_t out_stride) {
+    const std::size_t panel = kernels.panel;
+    const float* a = packed.data + (p * packed.width + k_begin) * panel;
+    const float* b = packed.data + (q * packed.width + k_begin) * panel;
+    const std::size_t column = q * panel;
+    for (std::size_t i = 0; i < panel && p * panel + i < packed.n; i += kTileRows) {
+        const std::size_t row = p * panel + i;
+        float* tile = out + row * out_stride + column;
+        if (row + kTileRows <= packed.n && column + panel <= packed.n) {
+            kernels.gram_tile(k_end - k_begin, a + i, b, tile, out_stride, k_begin > 0);
+        } else {
+            clipped_tile(kernels, k_end - k_begin, a + i, b, std::min(kTileRows, packed.n - row),
+                         std::min(panel, packed.n - column), tile, out_stride, k_begin > 0);
+        }
+    }
+}
+
+// One block of the upper triangle over the whole depth, and its mirror image below.
+void multiply_block(const PackedRows& packed, const Kernels& kernels, std::size_t block_row,
+                    std::size_t block_column, float* out, std::size_t out_stride) {
+    const std::size_t panels_per_block = kBlockRows / kernels.panel;
+    const std::size_t n_panels = (packed.n + kernels.panel - 1) / kernels.panel;
+    const std::size_t p_begin = block_row * panels_per_block;
+    const std::size_t q_begin = block_column * panels_per_block;
+    const std::size_t p_end = std::min(n_panels, p_begin + panels_per_block);
+    const std::size_t q_end = std::min(n_panels, q_begin + panels_per_block);
+    for (std::size_t k = 0; k < packed.width; k += kDepth) {
+        const std::size_t k_end = std::min(packed.width, k + kDepth);
+        for (std::size_t q = q_begin; q < q_end; ++q) {
+            for (std::size_t p = p_begin; p < std::min(p_end, q + 1); ++p) {
+                multiply_panels(packed, kernels, p, q, k, k_end, out, out_stride);
+            }
+        }
+    }
+    const std::size_t row_end = std::min(packed.n, (block_row + 1) * kBlockRows);
+    const std::size_t column_end = std::min(packed.n, (block_column + 1) * kBlockRows);
+    for (std::size_t column = block_column * kBlockRows; column < column_end; ++column) {
+        for (std::size_t row = block_row * kBlockRows; row < std::min(row_end, column); ++row) {
+            out[column * out_stride + row] = out[row * out_stride + column];
+        }
+    }
+}
+
+// Fills buffers.inverse_norms; names the first row that holds NaN or infinity.
+Status measure_rows(const FeatureView& features, std::span<const TokenIndex> rows, std::size_t n,
+                    const Kernels& kernels, ThreadPool* pool, SelectWorkspace::Buffers& buffers) {
+    buffers.inverse_norms.resize(n);
+    constexpr std::size_t kRowsPerPart = 32;
+    run_parts(pool, (n + kRowsPerPart - 1) / kRowsPerPart, [&](std::size_t part) {
+        for (std::size_t i = part * kRowsPerPart; i < std::min(n, (part + 1) * kRowsPerPart); ++i) {
+            const std::size_t row = rows.empty() ? i : rows[i];
+            const double square = kernels.squared_norm(features.data + row * features.stride, features.width);
+            buffers.inverse_norms[i] = square == 0.0 ? 0.0 : 1.0 / std::sqrt(square);
+        }
+    });
+    for (std::size_t i = 0; i < n; ++i) {
+        // The inverse of infinity is 0, as for a zero vector: look at the row again.
+        const std::size_t row = rows.empty() ? i : rows[i];
+        const bool is_finite =
+            buffers.inverse_norms[i] > 0.0 ||
+            kernels.squared_norm(features.data + row * features.stride, features.width) == 0.0;
+        if (!is_finite) {
+            return {Code::InvalidArgument,
+                    "the features of token " + std::to_string(row) + " hold NaN or infinity"};
+        }
+    }
+    return ok_status();
+}
+
+}  // namespace
+
+Status check_features(const FeatureView& features) {
+    if (features.data == nullptr || features.rows == 0 || features.width == 0) {
+        return {Code::InvalidArgument, "the features are empty (" + std::to_string(features.rows) +
+                                           " rows of " + std::to_string(features.width) + ")"};
+    }
+    if (features.stride < features.width) {
+        return {Code::InvalidArgument, "the feature stride " + std::to_string(features.stride) +
+                                           " is below the width " + std::to_string(features.width)};
+    }
+    if (features.rows > kMaxSelectTokens) {
+        return {Code::TooLarge, std::to_string(features.rows) + " tokens are more than the limit of " +
+                                    std::to_string(kMaxSelectTokens)};
+    }
+    return ok_status();
+}
+
+Status gram_of_rows(const FeatureView& features, std::span<const TokenIndex> rows,
+                    SelectWorkspace::Buffers& buffers, const Kernels& kernels, ThreadPool* pool, float* out,
+                    std::size_t out_stride) {
+    const std::size_t n = rows.empty() ? features.rows : rows.size();
+    CLASP_RETURN_IF_ERROR(measure_rows(features, rows, n, kernels, pool, buffers));
+
+    const std::size_t n_panels = (n + kernels.panel - 1) / kernels.panel;
+    const auto packed_size = base::checked_multiply(n_panels * kernels.panel, features.width);
+    if (!packed_size || *packed_size > buffers.packed.max_size()) {
+        return {Code::TooLarge,
+                "features of width " + std::to_string(features.width) + " do not fit in memory"};
+    }
+    buffers.packed.resize(*packed_size);
+    run_parts(pool, n_panels, [&](std::size_t p) {
+        pack_panel(features, rows, n, p * kernels.panel, buffers.inverse_norms.data(), kernels,
+                   buffers.packed.data() + p * kernels.panel * features.width);
+    });
+
+    const PackedRows packed = {buffers.packed.data(), n, features.width};
+    const std::size_t n_blocks = (n + kBlockRows - 1) / kBlockRows;
+    run_parts(pool, n_blocks * (n_blocks + 1) / 2, [&](std::size_t part) {
+        std::size_t block_row = 0;
+        std::size_t block_column = part;
+        while (block_column >= n_blocks - block_row) {
+            block_column -= n_blocks - block_row;
+            ++block_row;
+        }
+        multiply_block(packed, kernels, block_row, block_row + block_column, out, out_stride);
+    });
+    return ok_status();
+}
+
+}  // namespace clasp::selection
+
+namespace clasp {
+
+Status gram(const FeatureView& features, SelectWorkspace& workspace, ThreadPool* pool, float* out,
+            std::size_t out_stride) {
+    CLASP_RETURN_IF_ERROR(selection::check_features(features));
+    if (out == nullptr || out_stride < features.rows) {
+        return {Code::InvalidArgument, "the output stride " + std::to_string(out_stride) +
+                                           " is below the number of tokens " + std::to_string(features.rows)};
+    }
+    try {
+        return selection::gram_of_rows(features, {}, workspace.buffers(), selection::active_kernels(), pool,
+                                       out, out_stride);
+    } catch (const std::bad_alloc&) {
+        return {Code::OutOfMemory,
+                "no memory for the Gram matrix of " + std::to_string(features.rows) + " tokens"};
+    }
+}
+
+}  // namespace clasp

@@ -1,0 +1,94 @@
+// Private. The inner loops of the selection core behind one table per instruction set. A kernel is a
+// free function on plain memory: no allocation, no threads, no errors. scalar.cpp is the
+// specification. All kernels but gram_tile give the same bits on every instruction set; gram_tile may
+// differ in rounding (fused multiply-add or not) but adds in the same order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace clasp::selection {
+
+// Rows of the left operand of one gram_tile.
+inline constexpr std::size_t kTileRows = 4;
+
+// sum_rows adds up this many rows apart before it adds them to the total: less rounding error.
+inline constexpr std::size_t kSumChunk = 16;
+
+// squared_norm keeps this many partial sums: element i goes to sum i % kNormLanes.
+inline constexpr std::size_t kNormLanes = 16;
+
+// Up to eight neighbouring columns of a row of which some are wanted: the wanted ones move to the
+// front in the order that permutation gives.
+struct ColumnBlock {
+    std::uint32_t source = 0;  // first of the eight columns
+    std::uint32_t target = 0;  // where the first wanted one goes
+    std::uint32_t permutation[8] = {};
+};
+
+// The wanted columns of a row, in two forms: all of them, and by blocks. Blocks lie wholly inside the
+// row; columns from tail_begin (a position in columns) on are in no block.
+struct ColumnSelection {
+    std::span<const std::uint32_t> columns;
+    std::span<const ColumnBlock> blocks;
+    std::size_t tail_begin = 0;
+};
+
+struct Kernels {
+    std::string_view name;
+
+    // Rows per packed panel, a multiple of kTileRows. A panel of depth k stores element (row i, k) at
+    // k * panel + i.
+    std::size_t panel;
+
+    // out[i * out_stride + j] = [add: out +] sum over k < depth of a[k * panel + i] * b[k * panel + j]
+    // for i < kTileRows, j < panel; one accumulator per entry, k rising.
+    void (*gram_tile)(std::size_t depth, const float* a, const float* b, float* out, std::size_t out_stride,
+                      bool add);
+
+    // Sum of squares of n floats, in double. Not finite exactly when one of them is not.
+    double (*squared_norm)(const float* row, std::size_t n);
+
+    // out[i] = row[i] * scale, computed in double.
+    void (*scale_row)(const float* row, std::size_t n, double scale, float* out);
+
+    // out[i] = row[columns[i]]. May write up to 7 floats beyond the last one.
+    void (*gather_columns)(const float* row, const ColumnSelection& selection, float* out);
+
+    // out[i] = sum over members m of rows[m * stride + i], members in order, by chunks of kSumChunk.
+    void (*sum_rows)(const float* rows, std::size_t stride, std::span<const std::uint32_t> members,
+                     std::size_t n, float* out);
+
+    // out[i] = max(out[i], rows[m * stride + i]) over members m.
+    void (*max_rows)(const float* rows, std::size_t stride, std::span<const std::uint32_t> members,
+                     std::size_t n, float* out);
+
+    // best[i] = max over k < n_rows of rows[k][begin + i] * scales[k]; index[i] = the smallest such k.
+    void (*best_rows)(const float* const* rows, const float* scales, std::size_t n_rows, std::size_t begin,
+                      std::size_t n, float* best, std::uint32_t* index);
+
+    // Largest of bits(row[i]) & mask[i] as an integer. With the sign bit masked off this orders finite
+    // magnitudes, then infinity, then NaN; with mask 0 an entry does not count.
+    std::uint32_t (*max_bits)(const float* row, const std::uint32_t* mask, std::size_t n);
+};
+
+// The fastest table this processor can run, or the forced one.
+const Kernels& active_kernels();
+
+// Every table this processor can run, slowest (scalar) first.
+std::span<const Kernels* const> usable_kernels();
+
+// Test hook: makes active_kernels() answer with this table; null goes back to the fastest.
+void force_kernels(const Kernels* kernels);
+
+const Kernels& scalar_kernels();
+#if defined(CLASP_KERNELS_X86)
+const Kernels& avx2_kernels();
+const Kernels& avx512_kernels();
+#elif defined(CLASP_KERNELS_NEON)
+const Kernels& neon_kernels();
+#endif
+
+}  // namespace clasp::selection

@@ -1,0 +1,102 @@
+// The specification of every kernel, for any machine.
+#include <cstring>
+
+#include "select/kernels/kernels.h"
+
+namespace clasp::selection {
+namespace {
+
+constexpr std::size_t kPanel = 8;
+
+void gram_tile(std::size_t depth, const float* a, const float* b, float* out, std::size_t out_stride,
+               bool add) {
+    float sums[kTileRows][kPanel] = {};
+    for (std::size_t k = 0; k < depth; ++k) {
+        for (std::size_t i = 0; i < kTileRows; ++i) {
+            for (std::size_t j = 0; j < kPanel; ++j) sums[i][j] += a[k * kPanel + i] * b[k * kPanel + j];
+        }
+    }
+    for (std::size_t i = 0; i < kTileRows; ++i) {
+        for (std::size_t j = 0; j < kPanel; ++j) {
+            float& entry = out[i * out_stride + j];
+            entry = add ? entry + sums[i][j] : sums[i][j];
+        }
+    }
+}
+
+double squared_norm(const float* row, std::size_t n) {
+    double lanes[kNormLanes] = {};
+    for (std::size_t i = 0; i < n; ++i) {
+        const auto value = static_cast<double>(row[i]);
+        lanes[i % kNormLanes] += value * value;
+    }
+    double sum = 0;
+    for (const double lane : lanes) sum += lane;
+    return sum;
+}
+
+void scale_row(const float* row, std::size_t n, double scale, float* out) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<float>(static_cast<double>(row[i]) * scale);
+}
+
+void gather_columns(const float* row, const ColumnSelection& selection, float* out) {
+    for (const std::uint32_t column : selection.columns) *out++ = row[column];
+}
+
+void sum_rows(const float* rows, std::size_t stride, std::span<const std::uint32_t> members, std::size_t n,
+              float* out) {
+    for (std::size_t i = 0; i < n; ++i) {
+        float total = 0;
+        for (std::size_t first = 0; first < members.size(); first += kSumChunk) {
+            const std::size_t end = first + kSumChunk < members.size() ? first + kSumChunk : members.size();
+            float chunk = 0;
+            for (std::size_t m = first; m < end; ++m) chunk += rows[members[m] * stride + i];
+            total += chunk;
+        }
+        out[i] = total;
+    }
+}
+
+void max_rows(const float* rows, std::size_t stride, std::span<const std::uint32_t> members, std::size_t n,
+              float* out) {
+    for (const std::uint32_t member : members) {
+        const float* row = rows + member * stride;
+        for (std::size_t i = 0; i < n; ++i) out[i] = row[i] > out[i] ? row[i] : out[i];
+    }
+}
+
+void best_rows(const float* const* rows, const float* scales, std::size_t n_rows, std::size_t begin,
+               std::size_t n, float* best, std::uint32_t* index) {
+    for (std::size_t i = 0; i < n; ++i) {
+        best[i] = rows[0][begin + i] * scales[0];
+        index[i] = 0;
+        for (std::size_t k = 1; k < n_rows; ++k) {
+            const float value = rows[k][begin + i] * scales[k];
+            if (value > best[i]) {
+                best[i] = value;
+                index[i] = static_cast<std::uint32_t>(k);
+            }
+        }
+    }
+}
+
+std::uint32_t max_bits(const float* row, const std::uint32_t* mask, std::size_t n) {
+    std::uint32_t largest = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        std::uint32_t bits = 0;
+        std::memcpy(&bits, row + i, sizeof bits);
+        bits &= mask[i];
+        largest = bits > largest ? bits : largest;
+    }
+    return largest;
+}
+
+}  // namespace
+
+const Kernels& scalar_kernels() {
+    static constexpr Kernels kTable = {"scalar",       kPanel,   gram_tile, squared_norm, scale_row,
+                                       gather_columns, sum_rows, max_rows,  best_rows,    max_bits};
+    return kTable;
+}
+
+}  // namespace clasp::selection
