@@ -1,0 +1,78 @@
+#include "model/projector_mlp.h"
+
+#include <string>
+
+namespace clasp::model {
+
+namespace {
+
+constexpr std::int64_t kMaxWidth = 1 << 17;
+
+// The number of rows of a matrix whose row width is known.
+Result<std::size_t> rows_of(const GgufReader& reader, const char* name, std::size_t width) {
+    const GgufTensor* tensor = reader.find_tensor(name);
+    if (tensor == nullptr) return Status(Code::Corrupt, "tensor " + std::string(name) + " is missing");
+    if (tensor->shape[0] != static_cast<std::int64_t>(width)) {
+        return Status(Code::Corrupt, "tensor " + std::string(name) + " takes " +
+                                         std::to_string(tensor->shape[0]) + " inputs; " +
+                                         std::to_string(width) + " are needed");
+    }
+    if (tensor->shape[1] > kMaxWidth) {
+        return Status(Code::Corrupt, "tensor " + std::string(name) + " has " +
+                                         std::to_string(tensor->shape[1]) + " rows; the limit is " +
+                                         std::to_string(kMaxWidth));
+    }
+    return static_cast<std::size_t>(tensor->shape[1]);
+}
+
+WeightSpec matrix(std::string name, std::size_t width, std::size_t rows) {
+    return {.name = name,
+            .parts = {name},
+            .part_shape = {static_cast<std::int64_t>(width), static_cast<std::int64_t>(rows)},
+            .use = WeightSpec::Use::Matrix,
+            .width = static_cast<std::int64_t>(width)};
+}
+
+WeightSpec bias(std::string name, std::size_t width) {
+    return {.name = name,
+            .parts = {name},
+            .part_shape = {static_cast<std::int64_t>(width)},
+            .use = WeightSpec::Use::Values,
+            .width = static_cast<std::int64_t>(width)};
+}
+
+}  // namespace
+
+Result<MlpProjector> MlpProjector::open(const GgufReader& reader, std::size_t input_width) {
+    if (reader.find_tensor("mm.3.weight") != nullptr) {
+        return Status(Code::Unsupported,
+                      "projectors with norms between their matrices (mm.3.weight) are not supported");
+    }
+    MlpProjector projector;
+    projector.input_width_ = input_width;
+    CLASP_ASSIGN_OR_RETURN(projector.hidden_width_, rows_of(reader, "mm.0.weight", input_width));
+    CLASP_ASSIGN_OR_RETURN(projector.output_width_, rows_of(reader, "mm.2.weight", projector.hidden_width_));
+    return projector;
+}
+
+void MlpProjector::add_specs(std::vector<WeightSpec>& specs) const {
+    specs.push_back(matrix("mm.0.weight", input_width_, hidden_width_));
+    specs.push_back(bias("mm.0.bias", hidden_width_));
+    specs.push_back(matrix("mm.2.weight", hidden_width_, output_width_));
+    specs.push_back(bias("mm.2.bias", output_width_));
+}
+
+void MlpProjector::bind(const WeightStore& store) {
+    first_ = store.get("mm.0.weight");
+    first_bias_ = store.get("mm.0.bias");
+    second_ = store.get("mm.2.weight");
+    second_bias_ = store.get("mm.2.bias");
+}
+
+ggml_tensor* MlpProjector::build(ggml_context* context, ggml_tensor* input, Compat compat) const {
+    ggml_tensor* x = ggml_add(context, ggml_mul_mat(context, first_, input), first_bias_);
+    x = compat == Compat::Original ? ggml_gelu_erf(context, x) : ggml_gelu(context, x);
+    return ggml_add(context, ggml_mul_mat(context, second_, x), second_bias_);
+}
+
+}  // namespace clasp::model

@@ -1,0 +1,109 @@
+// A loaded vision tower with its projector, and sessions that run images through it.
+//
+//     auto model = VisionModel::load("mmproj.gguf", {}, compute);
+//     auto session = VisionSession::create(*model);
+//     auto layers = (*session)->encode(pixels, {.layers = layers_of(mix)});
+//     auto tokens = (*session)->project(*layers, mix, {.gram = true});
+//
+// project() reads the layers from host memory, so a cached VisionLayers gives the same bits as a fresh one.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/mapped_file.h"
+#include "clasp/fuse.h"
+#include "clasp/log.h"
+#include "clasp/status.h"
+#include "clasp/thread_pool.h"
+#include "model/backend.h"
+#include "model/vision_tower.h"
+#include "model/vision_types.h"
+
+namespace clasp::model {
+
+// Reads and checks a file without loading weights. The error of an unusable file says why it is.
+Result<VisionInfo> inspect_vision(std::span<const std::byte> bytes);
+Result<VisionInfo> inspect_vision_file(const std::string& path);
+
+struct VisionOptions {
+    VisionWeights weights = VisionWeights::File;
+};
+
+// Immutable once loaded; any number of sessions may use it from any thread.
+class VisionModel {
+   public:
+    // pool may be null; it is used during the call only.
+    static Result<std::shared_ptr<const VisionModel>> load(const std::string& path,
+                                                           const VisionOptions& options,
+                                                           std::shared_ptr<Compute> compute,
+                                                           ThreadPool* pool = nullptr,
+                                                           const LogSink& log = {});
+    // The same from bytes in memory, which are not needed after the call.
+    static Result<std::shared_ptr<const VisionModel>> load_bytes(std::span<const std::byte> bytes,
+                                                                 const VisionOptions& options,
+                                                                 std::shared_ptr<Compute> compute,
+                                                                 ThreadPool* pool = nullptr,
+                                                                 const LogSink& log = {});
+
+    [[nodiscard]] const VisionInfo& info() const { return tower_->info(); }
+    [[nodiscard]] std::size_t weight_bytes() const { return weights_->bytes(); }
+    [[nodiscard]] const std::shared_ptr<Compute>& compute() const { return compute_; }
+
+   private:
+    friend class VisionSession;
+    VisionModel() = default;
+
+    std::shared_ptr<Compute> compute_;
+    std::unique_ptr<WeightStore> weights_;
+    std::unique_ptr<VisionTower> tower_;
+};
+
+struct ProjectOptions {
+    bool gram = true;
+};
+
+// Scheduler and workspace of one user of a model. One call at a time.
+class VisionSession {
+   public:
+    static Result<std::unique_ptr<VisionSession>> create(std::shared_ptr<const VisionModel> model);
+
+    // pixels: normalised, 3 planes of image_size x image_size, row by row. Errors (invalid_argument): the
+    // wrong number of pixels, a block that the file does not have (the message says how many it has),
+    // blocks not rising; cancelled.
+    Result<VisionLayers> encode(std::span<const float> pixels, const EncodeRequest& request,
+                                const std::atomic<bool>* cancel = nullptr);
+
+    // Fuses the mix's layers, projects them and compares them with each other. A weight of exactly 1 is
+    // not multiplied. Errors: a layer of the mix that is not among the layers given; a result that is not
+    // finite (corrupt; names the first bad token); cancelled.
+    Result<VisionTokens> project(const VisionLayers& layers, const Mix& mix,
+                                 const ProjectOptions& options = {},
+                                 const std::atomic<bool>* cancel = nullptr);
+
+    [[nodiscard]] const VisionModel& model() const { return *model_; }
+
+   private:
+    VisionSession() = default;
+    [[nodiscard]] Status check(std::span<const float> pixels, const EncodeRequest& request) const;
+    Result<std::vector<float>> fuse(const VisionLayers& layers, const Mix& mix,
+                                    const std::atomic<bool>* cancel);
+    Result<std::vector<float>> project_fused(std::span<const float> fused, Compat compat,
+                                             const std::atomic<bool>* cancel);
+    Result<std::vector<float>> gram(std::span<const float> tokens, const std::atomic<bool>* cancel);
+    Result<std::vector<float>> run_to(ggml_tensor* output, std::span<ggml_tensor* const> inputs,
+                                      std::span<const std::span<const float>> values,
+                                      const std::atomic<bool>* cancel);
+
+    std::shared_ptr<const VisionModel> model_;
+    std::unique_ptr<GraphRunner> runner_;
+    GraphContext graph_;
+};
+
+// The layers that a mix reads, rising: what EncodeRequest::layers must hold for it.
+std::vector<std::size_t> layers_of(const Mix& mix);
+
+}  // namespace clasp::model

@@ -1,0 +1,130 @@
+// What a vision tower is, what can be asked of it and what it answers. Plain data, no ggml.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clasp/fuse.h"
+
+namespace clasp::model {
+
+// Whose numbers are wanted. llama.cpp's LLaVA differs from the original model: it puts the class token
+// behind the patches, so that patch 0 is lost, every patch takes its neighbour's position and the class
+// token reaches the decoder; it leaves out the last block; and its projector uses the tanh form of GELU.
+enum class Compat : std::uint8_t { Original, LlamaCpp };
+
+enum class Activation : std::uint8_t { QuickGelu, Gelu, Silu };
+
+struct VisionInfo {
+    std::string family;          // "clip-vit"
+    std::string projector_type;  // as in the file: "mlp"
+    std::string weight_type;     // most common type of the file's matrices: "F16"
+    std::size_t image_size = 0;  // pixels per side
+    std::size_t patch_size = 0;
+    Grid grid;              // patches; also the grid of projected tokens
+    std::size_t width = 0;  // of the tower
+    std::size_t n_heads = 0;
+    std::size_t ffn_width = 0;
+    std::size_t n_blocks = 0;         // stored in the file: a mix may name 0 .. n_blocks - 1
+    std::size_t projector_width = 0;  // between the two matrices of the projector
+    std::size_t output_width = 0;     // of a projected token; must be the text model's width
+    std::size_t feature_layer = 0;    // block whose output the original model projects
+    std::size_t llama_cpp_feature_layer = 0;
+    // The file has a norm after the last block. The original LLaVA takes its features before it.
+    bool has_post_norm = false;
+    float norm_epsilon = 0.0F;
+    Activation activation = Activation::QuickGelu;
+    std::array<float, 3> mean = {};
+    std::array<float, 3> std = {};
+    std::size_t n_parameters = 0;
+
+    [[nodiscard]] std::size_t n_tokens() const { return grid.height * grid.width; }
+    [[nodiscard]] std::size_t default_layer(Compat compat) const {
+        return compat == Compat::Original ? feature_layer : llama_cpp_feature_layer;
+    }
+};
+
+// How matrices are kept in memory. Norms, biases and tables are always float32.
+enum class VisionWeights : std::uint8_t {
+    File,  // as stored
+    F32,
+    F16,
+    BF16,
+    Q8_0,
+    Q4_0,  // repacked where the processor has kernels for it
+};
+
+std::string_view vision_weights_name(VisionWeights weights);  // "file", "f32", ...
+
+struct EncodeRequest {
+    Compat compat = Compat::Original;
+    // Blocks whose outputs are wanted, rising. The tower stops after the highest block that anything
+    // in this request needs.
+    std::vector<std::size_t> layers;
+    // Blocks for which the class token's attention is wanted.
+    std::vector<std::size_t> class_attention;
+    // Blocks whose attention keys are wanted.
+    std::vector<std::size_t> keys;
+};
+
+// Output of one block: n_tokens rows of `width`, in the order of the projected tokens.
+struct LayerOutput {
+    std::size_t layer = 0;
+    std::vector<float> values;
+};
+
+// Attention of the class token in one block: n_heads rows of n_tokens + 1 probabilities. Column 0 is the
+// encoder row that is not projected (the class token itself, in the original model), column t + 1 is
+// token t.
+struct ClassAttention {
+    std::size_t layer = 0;
+    std::size_t n_heads = 0;
+    std::vector<float> per_head;
+    std::vector<float> mean;  // over heads; n_tokens + 1
+};
+
+// Attention keys of one block: n_tokens + 1 rows of `width` (heads one after the other), rows as the
+// columns of ClassAttention.
+struct LayerKeys {
+    std::size_t layer = 0;
+    std::vector<float> values;
+};
+
+// What the encoder gives for one image, in host memory: enough to fuse and project again for another mix
+// without running the tower.
+struct VisionLayers {
+    Grid grid;
+    std::size_t width = 0;
+    Compat compat = Compat::Original;
+    std::vector<LayerOutput> layers;
+    std::vector<ClassAttention> class_attention;
+    std::vector<LayerKeys> keys;
+    double encode_ms = 0.0;
+
+    [[nodiscard]] std::size_t n_tokens() const { return grid.height * grid.width; }
+    [[nodiscard]] const LayerOutput* find(std::size_t layer) const {
+        for (const LayerOutput& output : layers) {
+            if (output.layer == layer) return &output;
+        }
+        return nullptr;
+    }
+};
+
+// The decoder's visual tokens.
+struct VisionTokens {
+    Grid grid;
+    std::size_t width = 0;
+    std::vector<float> values;  // n_tokens rows of `width`
+    std::vector<float> gram;    // n_tokens x n_tokens cosines; empty unless asked for
+    double fuse_ms = 0.0;
+    double project_ms = 0.0;
+    double gram_ms = 0.0;
+
+    [[nodiscard]] std::size_t n_tokens() const { return grid.height * grid.width; }
+};
+
+}  // namespace clasp::model

@@ -1,0 +1,251 @@
+#include "model/vision_weights.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <span>
+
+#include "base/check.h"
+
+namespace clasp::model {
+
+namespace {
+
+std::string shape_text(std::span<const std::int64_t> shape) {
+    std::string text = "[";
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+        if (i > 0) text += ", ";
+        text += std::to_string(shape[i]);
+    }
+    return text + "]";
+}
+
+std::int64_t element_count(const std::vector<std::int64_t>& shape) {
+    std::int64_t count = 1;
+    for (const std::int64_t n : shape) count *= n;
+    return count;
+}
+
+std::int64_t stored_width(const WeightSpec& spec) {
+    return spec.padded_width != 0 ? spec.padded_width : spec.width;
+}
+
+std::int64_t part_rows(const WeightSpec& spec) {
+    return element_count(spec.part_shape) / spec.width;
+}
+
+std::int64_t row_count(const WeightSpec& spec) {
+    return part_rows(spec) * static_cast<std::int64_t>(spec.parts.size());
+}
+
+// Types whose rows ggml can turn into float32.
+bool can_read(ggml_type type) {
+    return type == GGML_TYPE_F32 || ggml_get_type_traits(type)->to_float != nullptr;
+}
+
+std::optional<ggml_type> wanted_type(VisionWeights format) {
+    switch (format) {
+        case VisionWeights::File: return std::nullopt;
+        case VisionWeights::F32: return GGML_TYPE_F32;
+        case VisionWeights::F16: return GGML_TYPE_F16;
+        case VisionWeights::BF16: return GGML_TYPE_BF16;
+        case VisionWeights::Q8_0: return GGML_TYPE_Q8_0;
+        case VisionWeights::Q4_0: return GGML_TYPE_Q4_0;
+    }
+    return std::nullopt;
+}
+
+// The type in memory. Rows that are no whole number of blocks stay in the file's type or become F16.
+ggml_type memory_type(const GgufReader& reader, const WeightSpec& spec, VisionWeights format) {
+    if (spec.use == WeightSpec::Use::Values) return GGML_TYPE_F32;
+    const ggml_type in_file = reader.find_tensor(spec.parts.front())->type;
+    bool is_uniform = true;
+    for (const std::string& part : spec.parts) is_uniform &= reader.find_tensor(part)->type == in_file;
+    const ggml_type type = wanted_type(format).value_or(is_uniform ? in_file : GGML_TYPE_F16);
+    return stored_width(spec) % ggml_blck_size(type) == 0 ? type : GGML_TYPE_F16;
+}
+
+void convert_row(const float* from, void* to, ggml_type type, std::int64_t n) {
+    if (type == GGML_TYPE_F32) {
+        std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(float));
+    } else if (type == GGML_TYPE_F16) {
+        ggml_fp32_to_fp16_row(from, static_cast<ggml_fp16_t*>(to), n);
+    } else {
+        ggml_get_type_traits(type)->from_float_ref(from, to, n);
+    }
+}
+
+// All parts of a spec as rows of `type`, in the layout of a plain ggml tensor.
+std::vector<std::byte> convert(const GgufReader& reader, const WeightSpec& spec, ggml_type type) {
+    const std::int64_t width = stored_width(spec);
+    const std::size_t row_bytes = ggml_row_size(type, width);
+    const auto rows = static_cast<std::size_t>(part_rows(spec));
+    std::vector<std::byte> out(row_bytes * static_cast<std::size_t>(row_count(spec)));
+    std::vector<float> row(static_cast<std::size_t>(width), 0.0F);
+    std::byte* to = out.data();
+    for (const std::string& name : spec.parts) {
+        const GgufTensor& part = *reader.find_tensor(name);
+        if (part.type == type && width == spec.width) {
+            std::memcpy(to, part.data.data(), part.data.size());
+            to += part.data.size();
+            continue;
+        }
+        const std::size_t file_row_bytes = part.data.size() / rows;
+        for (std::size_t i = 0; i < rows; ++i, to += row_bytes) {
+            const std::byte* from = part.data.data() + i * file_row_bytes;
+            if (part.type == GGML_TYPE_F32) {
+                std::memcpy(row.data(), from, file_row_bytes);
+            } else {
+                ggml_get_type_traits(part.type)->to_float(from, row.data(), spec.width);
+            }
+            convert_row(row.data(), to, type, width);
+        }
+    }
+    return out;
+}
+
+struct Free {
+    void operator()(ggml_context* context) const { ggml_free(context); }
+};
+
+// Asks whether a product with a weight of this type in this kind of buffer can run on the device.
+bool takes_product(ggml_backend_dev_t device, ggml_backend_buffer_type_t buffer_type, ggml_type type,
+                   std::int64_t width, std::int64_t rows) {
+    const std::unique_ptr<ggml_context, Free> context(
+        ggml_init({.mem_size = ggml_tensor_overhead() * 8, .mem_buffer = nullptr, .no_alloc = true}));
+    if (context == nullptr) return false;
+    ggml_tensor* weight = ggml_new_tensor_2d(context.get(), type, width, rows);
+    ggml_tensor* input = ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, width, 512);
+    ggml_tensor* product = ggml_mul_mat(context.get(), weight, input);
+    // Whether a kernel applies depends on the buffer that holds the weight, so it gets an empty one.
+    ggml_backend_buffer_t buffer = ggml_backend_buft_alloc_buffer(buffer_type, 0);
+    if (buffer == nullptr) return false;
+    weight->buffer = buffer;
+    const bool supported = ggml_backend_dev_supports_op(device, product);
+    ggml_backend_buffer_free(buffer);
+    return supported;
+}
+
+ggml_backend_buffer_type_t choose_buffer_type(const Compute& compute, const WeightSpec& spec,
+                                              ggml_type type) {
+    if (spec.use == WeightSpec::Use::Values) return ggml_backend_dev_buffer_type(compute.device());
+    const std::int64_t width = stored_width(spec);
+    const std::int64_t rows = row_count(spec);
+    if (compute.has_gpu()) {
+        ggml_backend_buffer_type_t gpu_type = ggml_backend_dev_buffer_type(compute.device());
+        if (takes_product(compute.device(), gpu_type, type, width, rows)) return gpu_type;
+    }
+    for (ggml_backend_buffer_type_t extra : compute.cpu_extra_buffer_types()) {
+        if (takes_product(compute.cpu(), extra, type, width, rows)) return extra;
+    }
+    return ggml_backend_dev_buffer_type(compute.cpu());
+}
+
+}  // namespace
+
+std::string_view vision_weights_name(VisionWeights weights) {
+    constexpr std::array<std::string_view, 6> kNames = {"file", "f32", "f16", "bf16", "q8_0", "q4_0"};
+    return kNames[static_cast<std::size_t>(weights)];
+}
+
+Status check_spec(const GgufReader& reader, const WeightSpec& spec) {
+    for (const std::string& name : spec.parts) {
+        const GgufTensor* part = reader.find_tensor(name);
+        if (part == nullptr) return {Code::Corrupt, "tensor " + name + " is missing"};
+        const std::span<const std::int64_t> shape(part->shape.data(), part->shape.size());
+        bool fits = true;
+        for (std::size_t i = 0; i < shape.size(); ++i) {
+            fits &= shape[i] == (i < spec.part_shape.size() ? spec.part_shape[i] : 1);
+        }
+        if (!fits) {
+            return {Code::Corrupt, "tensor " + name + " has the shape " +
+                                       shape_text(shape.first(part->n_dims)) + "; " +
+                                       shape_text(spec.part_shape) + " is needed"};
+        }
+        if (!can_read(part->type)) {
+            return {Code::Unsupported, "tensor " + name + " has the type " + ggml_type_name(part->type) +
+                                           ", which cannot be used for weights"};
+        }
+        if (spec.width % ggml_blck_size(part->type) != 0) {
+            return {Code::Unsupported, "tensor " + name + " has blocks of type " +
+                                           ggml_type_name(part->type) + " that cross its rows"};
+        }
+    }
+    return ok_status();
+}
+
+Result<std::unique_ptr<WeightStore>> WeightStore::load(const GgufReader& reader,
+                                                       const std::vector<WeightSpec>& specs,
+                                                       VisionWeights format, const Compute& compute,
+                                                       ThreadPool* pool, const LogSink& log_sink) {
+    for (const WeightSpec& spec : specs) CLASP_RETURN_IF_ERROR(check_spec(reader, spec));
+
+    std::unique_ptr<WeightStore> store(new WeightStore());
+    std::vector<ggml_tensor*> tensors(specs.size(), nullptr);
+    std::map<ggml_backend_buffer_type_t, std::vector<std::size_t>> by_buffer_type;
+    std::vector<ggml_type> types(specs.size());
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+        types[i] = memory_type(reader, specs[i], format);
+        const auto wanted = wanted_type(format);
+        if (specs[i].use == WeightSpec::Use::Matrix && wanted && types[i] != *wanted) {
+            log(log_sink, LogLevel::Info,
+                specs[i].name + " stays in F16: its rows do not fit the blocks of " +
+                    std::string(vision_weights_name(format)));
+        }
+        by_buffer_type[choose_buffer_type(compute, specs[i], types[i])].push_back(i);
+    }
+
+    for (const auto& [buffer_type, members] : by_buffer_type) {
+        ggml_context* context = ggml_init({.mem_size = ggml_tensor_overhead() * (members.size() + 1),
+                                           .mem_buffer = nullptr,
+                                           .no_alloc = true});
+        if (context == nullptr) return Status(Code::OutOfMemory, "no memory for the table of vision weights");
+        store->contexts_.push_back(context);
+        for (const std::size_t i : members) {
+            tensors[i] = ggml_new_tensor_2d(context, types[i], stored_width(specs[i]), row_count(specs[i]));
+            ggml_set_name(tensors[i], specs[i].name.c_str());
+            store->tensors_.emplace(specs[i].name, tensors[i]);
+        }
+        ggml_backend_buffer_t buffer = ggml_backend_alloc_ctx_tensors_from_buft(context, buffer_type);
+        if (buffer == nullptr) {
+            return Status(Code::OutOfMemory, std::string("no memory for the vision weights in ") +
+                                                 ggml_backend_buft_name(buffer_type));
+        }
+        store->buffers_.push_back(buffer);
+        ggml_backend_buffer_set_usage(buffer, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
+    }
+
+    std::atomic<bool> out_of_memory{false};
+    run_parts(pool, specs.size(), [&](std::size_t i) {
+        try {
+            const std::vector<std::byte> data = convert(reader, specs[i], types[i]);
+            ggml_backend_tensor_set(tensors[i], data.data(), 0, data.size());
+        } catch (const std::bad_alloc&) {
+            out_of_memory = true;
+        }
+    });
+    if (out_of_memory) return Status(Code::OutOfMemory, "no memory to convert the vision weights");
+    return store;
+}
+
+WeightStore::~WeightStore() {
+    for (ggml_backend_buffer_t buffer : buffers_) ggml_backend_buffer_free(buffer);
+    for (ggml_context* context : contexts_) ggml_free(context);
+}
+
+ggml_tensor* WeightStore::get(std::string_view name) const {
+    const auto it = tensors_.find(std::string(name));
+    CLASP_CHECK(it != tensors_.end());
+    return it->second;
+}
+
+std::size_t WeightStore::bytes() const {
+    std::size_t total = 0;
+    for (ggml_backend_buffer_t buffer : buffers_) total += ggml_backend_buffer_get_size(buffer);
+    return total;
+}
+
+}  // namespace clasp::model

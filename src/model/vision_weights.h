@@ -1,0 +1,62 @@
+// The tensors of a vision tower in memory: checked against what the family needs, converted to the wanted
+// format in parallel, placed in buffers of the device that will use them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "clasp/log.h"
+#include "clasp/status.h"
+#include "clasp/thread_pool.h"
+#include "model/backend.h"
+#include "model/gguf_reader.h"
+#include "model/vision_types.h"
+
+namespace clasp::model {
+
+// One tensor that a graph uses, and where it comes from.
+struct WeightSpec {
+    enum class Use : std::uint8_t {
+        Matrix,  // left operand of a product; converted to the wanted format
+        Values,  // biases, norms, tables: float32
+    };
+    std::string name;                      // by which the graph asks for it
+    std::vector<std::string> parts;        // tensors of the file, stacked along the rows
+    std::vector<std::int64_t> part_shape;  // each part's shape in the file
+    Use use = Use::Values;
+    std::int64_t width = 0;         // elements of a row; the part's elements are whole rows
+    std::int64_t padded_width = 0;  // rows are lengthened with zeros to this; 0: not
+};
+
+// Finds the parts and checks type and shape; the message names the tensor and both shapes.
+Status check_spec(const GgufReader& reader, const WeightSpec& spec);
+
+class WeightStore {
+   public:
+    // Copies or converts everything that the specs name; the reader's bytes are not needed afterwards.
+    static Result<std::unique_ptr<WeightStore>> load(const GgufReader& reader,
+                                                     const std::vector<WeightSpec>& specs,
+                                                     VisionWeights format, const Compute& compute,
+                                                     ThreadPool* pool, const LogSink& log);
+    ~WeightStore();
+    WeightStore(const WeightStore&) = delete;
+    WeightStore& operator=(const WeightStore&) = delete;
+
+    // A name that no spec has is a bug.
+    [[nodiscard]] ggml_tensor* get(std::string_view name) const;
+    [[nodiscard]] std::size_t bytes() const;
+
+   private:
+    WeightStore() = default;
+
+    std::vector<ggml_context*> contexts_;
+    std::vector<ggml_backend_buffer_t> buffers_;
+    std::unordered_map<std::string, ggml_tensor*> tensors_;
+};
+
+}  // namespace clasp::model
