@@ -1,0 +1,43 @@
+// Vision files in LLaVA's format with random weights: small ones for tests, a LLaVA-1.5-sized one for
+// measurements.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "ggml.h"
+
+namespace clasp::testing {
+
+struct MmprojSpec {
+    std::size_t image_size = 56;
+    std::size_t patch_size = 14;
+    std::size_t width = 64;
+    std::size_t n_heads = 4;
+    std::size_t ffn_width = 128;
+    std::size_t n_blocks = 4;
+    std::size_t projector_width = 96;
+    std::size_t output_width = 96;
+    ggml_type matrix_type = GGML_TYPE_F16;
+    bool swapped_ffn_names = true;  // as LLaVA's own converter writes them
+    bool use_gelu = false;          // the key clip.use_gelu; false means quick GELU
+    std::vector<std::int32_t> feature_layer;
+    // Channels of the residual stream that are far larger than the rest, as in trained towers: they are
+    // what makes low precision hard.
+    std::size_t outlier_channels = 0;
+    std::uint64_t seed = 1;
+};
+
+// CLIP ViT-L/14-336 without its last block, and LLaVA-1.5-7B's projector.
+MmprojSpec llava_7b_mmproj();
+
+void write_random_mmproj(const MmprojSpec& spec, std::ostream& out);
+std::string random_mmproj(const MmprojSpec& spec);
+
+// Pixels of a smooth random picture, normalised: 3 planes of image_size x image_size.
+std::vector<float> random_pixels(std::size_t image_size, std::uint64_t seed);
+
+}  // namespace clasp::testing

@@ -1,0 +1,189 @@
+#include "support/reference_vit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "model/gguf_metadata.h"
+
+namespace clasp::testing {
+
+namespace {
+
+double quick_gelu(double x) {
+    return x / (1.0 + std::exp(-1.702 * x));
+}
+
+double exact_gelu(double x) {
+    return 0.5 * x * (1.0 + std::erf(x / std::sqrt(2.0)));
+}
+
+void add(Matrix& x, const Matrix& y) {
+    for (std::size_t i = 0; i < x.values.size(); ++i) x.values[i] += y.values[i];
+}
+
+std::vector<double> softmax(const std::vector<double>& logits) {
+    const double top = *std::max_element(logits.begin(), logits.end());
+    std::vector<double> result;
+    double sum = 0.0;
+    for (const double logit : logits) {
+        result.push_back(std::exp(logit - top));
+        sum += result.back();
+    }
+    for (double& value : result) value /= sum;
+    return result;
+}
+
+}  // namespace
+
+Matrix patches_of(const Matrix& layer) {
+    Matrix patches(layer.rows - 1, layer.columns);
+    std::copy(layer.values.begin() + static_cast<std::ptrdiff_t>(layer.columns), layer.values.end(),
+              patches.values.begin());
+    return patches;
+}
+
+// One row per row of the file; trailing dimensions are folded into the rows.
+Matrix ReferenceVit::tensor(const std::string& name) const {
+    const model::GgufTensor& tensor = *reader_.find_tensor(name);
+    const auto columns = static_cast<std::size_t>(tensor.shape[0]);
+    std::size_t rows = 1;
+    for (std::size_t i = 1; i < tensor.shape.size(); ++i) rows *= static_cast<std::size_t>(tensor.shape[i]);
+    std::vector<float> values(rows * columns);
+    const std::size_t row_bytes = tensor.data.size() / rows;
+    for (std::size_t row = 0; row < rows; ++row) {
+        const std::byte* from = tensor.data.data() + row * row_bytes;
+        float* to = values.data() + row * columns;
+        if (tensor.type == GGML_TYPE_F32) {
+            std::copy_n(reinterpret_cast<const float*>(from), columns, to);
+        } else {
+            ggml_get_type_traits(tensor.type)->to_float(from, to, tensor.shape[0]);
+        }
+    }
+    Matrix result(rows, columns);
+    std::copy(values.begin(), values.end(), result.values.begin());
+    return result;
+}
+
+std::size_t ReferenceVit::key(const std::string& name) const {
+    constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
+    return static_cast<std::size_t>(model::read_integer(reader_, "clip.vision." + name, 0, kMax).value());
+}
+
+// y = x W^T + b
+Matrix ReferenceVit::linear(const Matrix& x, const std::string& name) const {
+    const Matrix weight = tensor(name + ".weight");
+    const Matrix bias = tensor(name + ".bias");
+    Matrix y(x.rows, weight.rows);
+    for (std::size_t t = 0; t < x.rows; ++t) {
+        for (std::size_t o = 0; o < weight.rows; ++o) {
+            double sum = bias.values[o];
+            for (std::size_t i = 0; i < x.columns; ++i) sum += x.at(t, i) * weight.at(o, i);
+            y.at(t, o) = sum;
+        }
+    }
+    return y;
+}
+
+Matrix ReferenceVit::norm(const Matrix& x, const std::string& name) const {
+    const Matrix scale = tensor(name + ".weight");
+    const Matrix shift = tensor(name + ".bias");
+    const double epsilon = static_cast<double>(
+        model::read_float(reader_, "clip.vision.attention.layer_norm_epsilon", 0.0F, 1.0F).value());
+    Matrix y(x.rows, x.columns);
+    const auto n = static_cast<double>(x.columns);
+    for (std::size_t t = 0; t < x.rows; ++t) {
+        double mean = 0.0;
+        for (std::size_t i = 0; i < x.columns; ++i) mean += x.at(t, i) / n;
+        double variance = 0.0;
+        for (std::size_t i = 0; i < x.columns; ++i) variance += (x.at(t, i) - mean) * (x.at(t, i) - mean) / n;
+        for (std::size_t i = 0; i < x.columns; ++i) {
+            y.at(t, i) =
+                (x.at(t, i) - mean) / std::sqrt(variance + epsilon) * scale.values[i] + shift.values[i];
+        }
+    }
+    return y;
+}
+
+ReferenceOutput ReferenceVit::encode(std::span<const float> pixels) const {
+    const std::size_t size = key("image_size");
+    const std::size_t patch = key("patch_size");
+    const std::size_t width = key("embedding_length");
+    const std::size_t heads = key("attention.head_count");
+    const std::size_t side = size / patch;
+    const std::size_t rows = side * side + 1;
+    const std::size_t head_width = width / heads;
+    const Matrix kernel = tensor("v.patch_embd.weight");  // rows: output, channel, line
+    const Matrix positions = tensor("v.position_embd.weight");
+    const Matrix class_token = tensor("v.class_embd");
+    const bool exact = model::read_flag(reader_, "clip.use_gelu").value();
+
+    Matrix x(rows, width);
+    for (std::size_t i = 0; i < width; ++i) x.at(0, i) = class_token.values[i];
+    for (std::size_t p = 0; p + 1 < rows; ++p) {
+        for (std::size_t o = 0; o < width; ++o) {
+            double sum = 0.0;
+            for (std::size_t c = 0; c < 3; ++c) {
+                for (std::size_t line = 0; line < patch; ++line) {
+                    for (std::size_t column = 0; column < patch; ++column) {
+                        const std::size_t py = p / side * patch + line;
+                        const std::size_t px = p % side * patch + column;
+                        sum += kernel.at((o * 3 + c) * patch + line, column) *
+                               static_cast<double>(pixels[(c * size + py) * size + px]);
+                    }
+                }
+            }
+            x.at(p + 1, o) = sum;
+        }
+    }
+    add(x, positions);
+    x = norm(x, "v.pre_ln");
+
+    ReferenceOutput output;
+    for (std::size_t block = 0; block < key("block_count"); ++block) {
+        const std::string prefix = "v.blk." + std::to_string(block) + ".";
+        const Matrix normed = norm(x, prefix + "ln1");
+        const Matrix q = linear(normed, prefix + "attn_q");
+        const Matrix k = linear(normed, prefix + "attn_k");
+        const Matrix v = linear(normed, prefix + "attn_v");
+        Matrix mixed(rows, width);
+        Matrix class_rows(heads, rows);
+        for (std::size_t head = 0; head < heads; ++head) {
+            for (std::size_t t = 0; t < rows; ++t) {
+                std::vector<double> logits(rows, 0.0);
+                for (std::size_t s = 0; s < rows; ++s) {
+                    for (std::size_t i = head * head_width; i < (head + 1) * head_width; ++i) {
+                        logits[s] += q.at(t, i) * k.at(s, i);
+                    }
+                    logits[s] /= std::sqrt(static_cast<double>(head_width));
+                }
+                const std::vector<double> weights = softmax(logits);
+                for (std::size_t s = 0; s < rows; ++s) {
+                    if (t == 0) class_rows.at(head, s) = weights[s];
+                    for (std::size_t i = head * head_width; i < (head + 1) * head_width; ++i) {
+                        mixed.at(t, i) += weights[s] * v.at(s, i);
+                    }
+                }
+            }
+        }
+        add(x, linear(mixed, prefix + "attn_out"));
+        // Whichever of the two takes the tower's width comes first.
+        const bool swapped =
+            reader_.find_tensor(prefix + "ffn_down.weight")->shape[0] == static_cast<std::int64_t>(width);
+        Matrix hidden = linear(norm(x, prefix + "ln2"), prefix + (swapped ? "ffn_down" : "ffn_up"));
+        for (double& value : hidden.values) value = exact ? exact_gelu(value) : quick_gelu(value);
+        add(x, linear(hidden, prefix + (swapped ? "ffn_up" : "ffn_down")));
+        output.layers.push_back(x);
+        output.class_attention.push_back(class_rows);
+        output.keys.push_back(k);
+    }
+    return output;
+}
+
+Matrix ReferenceVit::project(const Matrix& features) const {
+    Matrix hidden = linear(features, "mm.0");
+    for (double& value : hidden.values) value = exact_gelu(value);
+    return linear(hidden, "mm.2");
+}
+
+}  // namespace clasp::testing

@@ -1,0 +1,56 @@
+// The original CLIP vision transformer and LLaVA projector as plain loops in double precision, read
+// straight from a file: no ggml graph, no shared code with the engine beyond the file reader.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/gguf_reader.h"
+
+namespace clasp::testing {
+
+// Row-major.
+struct Matrix {
+    std::size_t rows = 0;
+    std::size_t columns = 0;
+    std::vector<double> values;
+
+    Matrix() = default;
+    Matrix(std::size_t n_rows, std::size_t n_columns)
+        : rows(n_rows), columns(n_columns), values(n_rows * n_columns, 0.0) {}
+    double& at(std::size_t row, std::size_t column) { return values[row * columns + column]; }
+    [[nodiscard]] double at(std::size_t row, std::size_t column) const {
+        return values[row * columns + column];
+    }
+};
+
+struct ReferenceOutput {
+    std::vector<Matrix> layers;           // output of every block: class token first, then the patches
+    std::vector<Matrix> class_attention;  // per block: heads x (1 + patches)
+    std::vector<Matrix> keys;             // per block: (1 + patches) x width
+};
+
+class ReferenceVit {
+   public:
+    // The file must be one that random_mmproj() wrote.
+    explicit ReferenceVit(const model::GgufReader& reader) : reader_(reader) {}
+
+    [[nodiscard]] ReferenceOutput encode(std::span<const float> pixels) const;
+    // features: patches x width (no class token).
+    [[nodiscard]] Matrix project(const Matrix& features) const;
+
+   private:
+    [[nodiscard]] Matrix tensor(const std::string& name) const;
+    [[nodiscard]] std::size_t key(const std::string& name) const;
+    [[nodiscard]] Matrix linear(const Matrix& x, const std::string& name) const;
+    [[nodiscard]] Matrix norm(const Matrix& x, const std::string& name) const;
+
+    const model::GgufReader& reader_;
+};
+
+// The rows of a layer without the class token.
+Matrix patches_of(const Matrix& layer);
+
+}  // namespace clasp::testing
