@@ -1,0 +1,6 @@
+#pragma once
+
+#define CLASP_VERSION_MAJOR 0
+#define CLASP_VERSION_MINOR 1
+#define CLASP_VERSION_PATCH 0
+#define CLASP_VERSION_STRING "0.1.0"

@@ -1,0 +1,15 @@
+#include <array>
+
+#include "cli/command.h"
+#include "cli/commands.h"
+
+namespace clasp::cli {
+
+std::span<const Command> commands() {
+    static const std::array kCommands = {
+        schedule_command(),
+    };
+    return kCommands;
+}
+
+}  // namespace clasp::cli
