@@ -1,0 +1,17 @@
+// One function per method, each in a file of its own name.
+#pragma once
+
+#include "methods/method.h"
+
+namespace clasp::methods {
+
+Method clasp_method();
+Method clasp_plus_method();
+Method attention_method();
+Method random_method();
+Method uniform_method();
+
+// The plan of a method that knows only which tokens stay, not why: each counts as coverage.
+void plan_from_kept(std::span<const TokenIndex> kept, SelectPlan& plan);
+
+}  // namespace clasp::methods

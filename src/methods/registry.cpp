@@ -1,0 +1,35 @@
+#include <array>
+#include <string>
+
+#include "methods/methods.h"
+
+namespace clasp::methods {
+
+std::span<const Method> all_methods() {
+    static const std::array kMethods = {
+        clasp_method(), clasp_plus_method(), attention_method(), random_method(), uniform_method(),
+    };
+    return kMethods;
+}
+
+Result<const Method*> find_method(std::string_view name) {
+    std::string names;
+    for (const Method& method : all_methods()) {
+        if (method.name == name) return &method;
+        names += (names.empty() ? "" : ", ") + std::string(method.name);
+    }
+    return Status(Code::NotFound, "there is no method '" + std::string(name) + "'; there are " + names);
+}
+
+void plan_from_kept(std::span<const TokenIndex> kept, SelectPlan& plan) {
+    plan.kept.assign(kept.begin(), kept.end());
+    plan.coverage.assign(kept.begin(), kept.end());
+    plan.reasons.assign(kept.size(), KeepReason::Coverage);
+    plan.pivots.clear();
+    plan.seeds.clear();
+    plan.objective.clear();
+    plan.iterations = 0;
+    plan.timings = {};
+}
+
+}  // namespace clasp::methods
