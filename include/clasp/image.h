@@ -1,0 +1,69 @@
+// Pictures from outside: bytes or a file in, upright 8-bit RGB out. The format is told by content,
+// never by name. Sizes are checked against limits from the header, before memory for pixels is taken.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clasp/status.h"
+
+namespace clasp {
+
+enum class ImageFormat : std::uint8_t { Unknown, Jpeg, Png, Webp, Gif, Bmp };
+
+// "JPEG", "PNG", "WebP", "GIF", "BMP" or "unknown".
+std::string_view image_format_name(ImageFormat format);
+
+// Every limit is finite and checked on the size that the file's header states. Going over one gives
+// Code::TooLarge; going under min_side gives Code::InvalidArgument.
+struct ImageLimits {
+    std::size_t max_file_bytes = std::size_t{20} << 20;  // encoded size, 20 MiB
+    std::size_t max_pixels = 50'000'000;                 // width * height; 150 MB once decoded
+    std::size_t max_side = 16'384;                       // pixels
+    std::size_t min_side = 2;                            // pixels
+    double max_aspect_ratio = 200.0;                     // long side over short side
+    int max_scans = 100;                                 // of a progressive JPEG: bounds decoding time
+};
+
+struct ImageOptions {
+    ImageLimits limits;
+    // Turn the picture upright as its Exif orientation says. llama.cpp does not.
+    bool apply_orientation = true;
+};
+
+struct Image {
+    int width = 0;
+    int height = 0;
+    std::vector<std::uint8_t> rgb;  // height * width * 3, row by row from the top, no padding
+    ImageFormat format = ImageFormat::Unknown;
+    // The Exif orientation found in the file, 1 to 8 (1: stored upright, or nothing usable said).
+    int orientation = 1;
+    // Pixels are missing or damaged: what could be read stands in rgb, the rest is grey. The reason is
+    // in warnings.
+    bool is_partial = false;
+    // One sentence each. Never empty when is_partial.
+    std::vector<std::string> warnings;
+};
+
+// Looks at the first bytes only. Unknown also for formats that are recognised but not decoded.
+ImageFormat sniff_image(std::span<const std::uint8_t> bytes);
+
+// Decodes the first frame of a picture. Colours are those the original models were trained with
+// (Pillow's convert("RGB")): alpha is dropped, not blended; grey is repeated; 16-bit samples lose
+// their low byte; CMYK is converted without a profile, four-component JPEG being taken as inverted ink
+// in Adobe's way; gamma and colour profiles are not applied.
+//
+// A damaged file that still yields rows gives an image with is_partial set; one that yields none is an
+// error. Errors: Corrupt, TooLarge, InvalidArgument (under min_side), Unsupported (a format or variant
+// that is not decoded), OutOfMemory. Safe to call from many threads.
+Result<Image> decode_image(std::span<const std::uint8_t> bytes, const ImageOptions& options = {});
+
+// As above, from a file. Also NotFound and Unavailable when the file cannot be read. Messages begin
+// with the path.
+Result<Image> load_image(const std::string& path, const ImageOptions& options = {});
+
+}  // namespace clasp

@@ -1,0 +1,167 @@
+// PNG through libpng. Its errors leave by longjmp, so every function that arms the jump holds nothing
+// with a destructor; the state they share is plain data owned by decode_png.
+#include <algorithm>
+#include <csetjmp>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include <png.h>
+
+#include "image/decoders.h"
+#include "image/exif.h"
+#include "image/limits.h"
+
+namespace clasp::image {
+
+namespace {
+
+constexpr std::size_t kMessageBytes = 160;
+
+struct PngState {
+    png_structp png;
+    png_infop info;
+    const std::uint8_t* next;
+    std::size_t left;
+    std::jmp_buf escape;
+    char message[kMessageBytes];  // why the decoder gave up
+    char warning[kMessageBytes];  // the first thing it complained about
+    int n_passes;                 // 7 when interlaced, else 1
+    int pass;                     // the pass and row being read
+    png_uint_32 row;
+};
+
+[[noreturn]] void on_error(png_structp png, png_const_charp message) {
+    auto* state = static_cast<PngState*>(png_get_error_ptr(png));
+    std::snprintf(state->message, sizeof(state->message), "%s", message);
+    std::longjmp(state->escape, 1);
+}
+
+void on_warning(png_structp png, png_const_charp message) {
+    auto* state = static_cast<PngState*>(png_get_error_ptr(png));
+    if (state->warning[0] == '\0') std::snprintf(state->warning, sizeof(state->warning), "%s", message);
+}
+
+void read_bytes(png_structp png, png_bytep out, std::size_t count) {
+    auto* state = static_cast<PngState*>(png_get_io_ptr(png));
+    if (count > state->left) png_error(png, "the file ends early");
+    std::memcpy(out, state->next, count);
+    state->next += count;
+    state->left -= count;
+}
+
+// Chunks that could cost memory or time and do not change a pixel as we read it.
+void ignore_ancillary(png_structp png) {
+    static constexpr png_byte kNames[] =
+        "iCCP\0sPLT\0zTXt\0iTXt\0tEXt\0hIST\0pCAL\0sCAL\0gAMA\0cHRM\0sRGB\0bKGD\0tIME\0pHYs\0oFFs\0sBIT";
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, 0);
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, kNames, sizeof(kNames) / 5);
+}
+
+// Creates the decoder and reads up to the first pixel data. False: see state->message.
+bool read_header(PngState* state) {
+    state->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, state, on_error, on_warning);
+    if (state->png == nullptr) return false;
+    if (setjmp(state->escape) != 0) return false;
+    state->info = png_create_info_struct(state->png);
+    if (state->info == nullptr) png_error(state->png, "not enough memory");
+    png_set_read_fn(state->png, state, read_bytes);
+    // A wrong checksum over intact data is a warning; damaged data fails on its own.
+    png_set_crc_action(state->png, PNG_CRC_WARN_USE, PNG_CRC_WARN_USE);
+    // Sizes are judged by check_size; here only the sizes that the format itself forbids.
+    png_set_user_limits(state->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+    png_set_chunk_malloc_max(state->png, png_alloc_size_t{1} << 20);
+    png_set_chunk_cache_max(state->png, 16);
+    ignore_ancillary(state->png);
+    png_read_info(state->png, state->info);
+    return true;
+}
+
+// Asks for 8-bit RGB whatever is stored.
+bool start(PngState* state) {
+    if (setjmp(state->escape) != 0) return false;
+    png_set_strip_16(state->png);
+    png_set_palette_to_rgb(state->png);
+    png_set_expand_gray_1_2_4_to_8(state->png);
+    png_set_gray_to_rgb(state->png);
+    png_set_strip_alpha(state->png);
+    state->n_passes = png_set_interlace_handling(state->png);
+    png_read_update_info(state->png, state->info);
+    return true;
+}
+
+// Reads rows until the end or the first error. False: state->pass and state->row say how far it came.
+bool read_rows(PngState* state, std::uint8_t* rgb, std::size_t row_bytes, png_uint_32 height) {
+    if (setjmp(state->escape) != 0) return false;
+    for (state->pass = 0; state->pass < state->n_passes; ++state->pass) {
+        for (state->row = 0; state->row < height; ++state->row) {
+            png_read_row(state->png, rgb + state->row * row_bytes, nullptr);
+        }
+    }
+    return true;
+}
+
+// The rest of the file, for an orientation that stands after the pixels. Nothing there is vital.
+void read_trailer(PngState* state) {
+    if (setjmp(state->escape) != 0) return;
+    png_read_end(state->png, state->info);
+}
+
+int stored_orientation(const PngState& state) {
+    png_bytep block = nullptr;
+    png_uint_32 size = 0;
+    if (png_get_eXIf_1(state.png, state.info, &size, &block) == 0 || block == nullptr) return 1;
+    return exif_orientation(strip_exif_prefix(Bytes(block, size)));
+}
+
+struct Destroy {
+    PngState* state;
+    ~Destroy() { png_destroy_read_struct(&state->png, &state->info, nullptr); }
+};
+
+Status damaged(const PngState& state) {
+    return {Code::Corrupt, std::string("the PNG picture cannot be decoded: ") +
+                               (state.message[0] != '\0' ? state.message : "not enough memory")};
+}
+
+}  // namespace
+
+Result<Image> decode_png(Bytes bytes, const ImageLimits& limits) {
+    PngState state{};
+    state.next = bytes.data();
+    state.left = bytes.size();
+    const Destroy destroy{&state};
+    if (!read_header(&state)) return damaged(state);
+    const png_uint_32 width = png_get_image_width(state.png, state.info);
+    const png_uint_32 height = png_get_image_height(state.png, state.info);
+    CLASP_RETURN_IF_ERROR(check_size(width, height, limits));
+    if (!start(&state)) return damaged(state);
+    const std::size_t row_bytes = std::size_t{width} * 3;
+    if (png_get_rowbytes(state.png, state.info) != row_bytes) {
+        return Status(Code::Internal, "the PNG decoder did not convert to 8-bit RGB");
+    }
+    CLASP_ASSIGN_OR_RETURN(Image image, make_image(width, height, kMissingPixel));
+    image.format = ImageFormat::Png;
+    if (!read_rows(&state, image.rgb.data(), row_bytes, height)) {
+        if (state.pass == 0 && state.row == 0) return damaged(state);
+        image.is_partial = true;
+        const std::string where = state.n_passes > 1
+                                      ? std::to_string(state.pass) + " of 7 passes"
+                                      : std::to_string(state.row) + " of " + std::to_string(height) + " rows";
+        image.warnings.push_back("the PNG picture is incomplete, only " + where +
+                                 " could be read: " + state.message);
+    } else {
+        read_trailer(&state);
+        if (state.message[0] != '\0') {
+            image.warnings.push_back(std::string("the end of the PNG file is damaged: ") + state.message);
+        }
+    }
+    if (state.warning[0] != '\0') {
+        image.warnings.push_back(std::string("the PNG file is irregular: ") + state.warning);
+    }
+    image.orientation = stored_orientation(state);
+    return image;
+}
+
+}  // namespace clasp::image

@@ -1,0 +1,138 @@
+// WebP through libwebp: a still picture, or the first frame of an animation on its canvas.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <webp/decode.h>
+#include <webp/demux.h>
+
+#include "image/decoders.h"
+#include "image/exif.h"
+#include "image/limits.h"
+
+namespace clasp::image {
+
+namespace {
+
+struct DeleteDemuxer {
+    void operator()(WebPDemuxer* demuxer) const { WebPDemuxDelete(demuxer); }
+};
+
+struct Frame {
+    WebPIterator iterator{};
+    ~Frame() { WebPDemuxReleaseIterator(&iterator); }
+};
+
+Status damaged(const char* reason) {
+    return {Code::Corrupt, std::string("the WebP picture cannot be decoded: ") + reason};
+}
+
+const char* reason_of(VP8StatusCode code) {
+    switch (code) {
+        case VP8_STATUS_OK: return "nothing is wrong";
+        case VP8_STATUS_OUT_OF_MEMORY: return "not enough memory";
+        case VP8_STATUS_UNSUPPORTED_FEATURE: return "it uses a feature that is not supported";
+        case VP8_STATUS_NOT_ENOUGH_DATA: return "the file ends early";
+        default: return "the data is damaged";
+    }
+}
+
+int stored_orientation(const WebPDemuxer* demuxer) {
+    WebPChunkIterator chunk{};
+    int orientation = 1;
+    if (WebPDemuxGetChunk(demuxer, "EXIF", 1, &chunk) != 0) {
+        orientation = exif_orientation(strip_exif_prefix(Bytes(chunk.chunk.bytes, chunk.chunk.size)));
+    }
+    WebPDemuxReleaseChunkIterator(&chunk);
+    return orientation;
+}
+
+// The container's own size field may promise more than the file holds; that alone is no reason to refuse.
+Bytes riff_bytes(Bytes bytes, std::vector<std::uint8_t>& patched, bool& is_long) {
+    const std::size_t stated = std::size_t{bytes[4]} | std::size_t{bytes[5]} << 8 |
+                               std::size_t{bytes[6]} << 16 | std::size_t{bytes[7]} << 24;
+    is_long = stated > bytes.size() - 8;
+    if (!is_long) return bytes;
+    patched.assign(bytes.begin(), bytes.end());
+    const std::size_t actual = (bytes.size() - 8) & ~std::size_t{1};
+    for (std::size_t i = 0; i < 4; ++i) patched[4 + i] = static_cast<std::uint8_t>(actual >> (8 * i));
+    return patched;
+}
+
+// The canvas that an extended header states, judged before the library, which calls absurd ones damaged.
+Status check_extended_header(Bytes bytes, const ImageLimits& limits) {
+    constexpr std::size_t kCanvasAt = 24;
+    constexpr std::array<std::uint8_t, 4> kName = {'V', 'P', '8', 'X'};
+    if (bytes.size() < kCanvasAt + 6 || !std::equal(kName.begin(), kName.end(), bytes.begin() + 12)) {
+        return ok_status();
+    }
+    const auto side = [&](std::size_t at) {
+        return std::uint64_t{1} + bytes[at] + (std::uint64_t{bytes[at + 1]} << 8) +
+               (std::uint64_t{bytes[at + 2]} << 16);
+    };
+    return check_size(side(kCanvasAt), side(kCanvasAt + 3), limits);
+}
+
+// Black where the frame does not reach, as Pillow shows the dropped alpha of an empty canvas.
+Status paint_frame(const WebPIterator& frame, Image& image) {
+    if (frame.complete == 0) return damaged(reason_of(VP8_STATUS_NOT_ENOUGH_DATA));
+    if (frame.x_offset < 0 || frame.y_offset < 0 || frame.width <= 0 || frame.height <= 0 ||
+        frame.width > image.width - frame.x_offset || frame.height > image.height - frame.y_offset) {
+        return damaged("its first frame lies outside the canvas");
+    }
+    int width = 0;
+    int height = 0;
+    if (WebPGetInfo(frame.fragment.bytes, frame.fragment.size, &width, &height) == 0 ||
+        width != frame.width || height != frame.height) {
+        return damaged("its first frame is not of the size that the container says");
+    }
+    const std::size_t stride = static_cast<std::size_t>(image.width) * 3;
+    const std::size_t offset =
+        static_cast<std::size_t>(frame.y_offset) * stride + static_cast<std::size_t>(frame.x_offset) * 3;
+    WebPDecoderConfig config;
+    if (WebPInitDecoderConfig(&config) == 0) {
+        return {Code::Internal, "the WebP library does not match its headers"};
+    }
+    config.output.colorspace = MODE_RGB;
+    config.output.is_external_memory = 1;
+    config.output.u.RGBA.rgba = image.rgb.data() + offset;
+    config.output.u.RGBA.stride = static_cast<int>(stride);
+    config.output.u.RGBA.size = image.rgb.size() - offset;
+    const VP8StatusCode code = WebPDecode(frame.fragment.bytes, frame.fragment.size, &config);
+    WebPFreeDecBuffer(&config.output);
+    if (code == VP8_STATUS_OUT_OF_MEMORY) {
+        return {Code::OutOfMemory, "not enough memory to decode the WebP picture"};
+    }
+    return code == VP8_STATUS_OK ? ok_status() : damaged(reason_of(code));
+}
+
+}  // namespace
+
+Result<Image> decode_webp(Bytes bytes, const ImageLimits& limits) {
+    CLASP_RETURN_IF_ERROR(check_extended_header(bytes, limits));
+    std::vector<std::uint8_t> patched;
+    bool is_long = false;
+    const Bytes riff = riff_bytes(bytes, patched, is_long);
+    const WebPData data{riff.data(), riff.size()};
+    WebPDemuxState state = WEBP_DEMUX_PARSE_ERROR;
+    const std::unique_ptr<WebPDemuxer, DeleteDemuxer> demuxer(WebPDemuxPartial(&data, &state));
+    if (demuxer == nullptr) return damaged("the container is damaged");
+    const std::uint64_t width = WebPDemuxGetI(demuxer.get(), WEBP_FF_CANVAS_WIDTH);
+    const std::uint64_t height = WebPDemuxGetI(demuxer.get(), WEBP_FF_CANVAS_HEIGHT);
+    CLASP_RETURN_IF_ERROR(check_size(width, height, limits));
+    Frame frame;
+    if (WebPDemuxGetFrame(demuxer.get(), 1, &frame.iterator) == 0) {
+        return damaged("the file ends before the first frame");
+    }
+    CLASP_ASSIGN_OR_RETURN(Image image, make_image(width, height, 0));
+    image.format = ImageFormat::Webp;
+    CLASP_RETURN_IF_ERROR(paint_frame(frame.iterator, image));
+    image.orientation = stored_orientation(demuxer.get());
+    if (is_long) image.warnings.emplace_back("the WebP container says that it is longer than the file");
+    return image;
+}
+
+}  // namespace clasp::image
