@@ -1,3 +1,5 @@
+#include "clasp/image.h"
+
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
@@ -7,7 +9,6 @@
 #include <string>
 #include <utility>
 
-#include "clasp/image.h"
 #include "image/decoders.h"
 #include "image/exif.h"
 #include "image/sniff.h"

@@ -10,11 +10,12 @@
 #include <vector>
 
 #include "clasp/image.h"
+#include "support/paths.h"
 
 namespace clasp::image::testing {
 
 inline std::string picture_path(const std::string& name) {
-    return std::string(CLASP_SOURCE_DIR) + "/tests/data/images/" + name;
+    return std::string(test::source_dir()) + "/tests/data/images/" + name;
 }
 
 inline std::vector<std::uint8_t> picture_bytes(const std::string& name) {
