@@ -97,7 +97,8 @@ Result<Mix> mix_for(const Policy& policy, std::size_t class_id);
 // Vision blocks that have to run for a mix: its highest layer plus 1.
 std::size_t required_depth(const Mix& mix);
 
-// A request with the policy's stages, ready for make_schedule().
+// A request with the policy's stages, ready for make_schedule(). Counts that the policy fixes (forced or
+// named) win over a budget, except that "none" always means no pruning.
 ScheduleRequest schedule_request(const Policy& policy, std::size_t n_visual, std::size_t n_layers,
                                  const BudgetSpec& budget);
 

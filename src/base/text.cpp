@@ -51,7 +51,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
     }
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
     constexpr std::size_t kLongest = 64;
     constexpr std::string_view kHex = "0123456789abcdef";
     std::string out = "'";

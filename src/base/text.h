@@ -25,7 +25,7 @@ std::optional<double> parse_double(std::string_view text);
 std::vector<std::string_view> split(std::string_view text, char separator);
 
 // The text in quotes for a message: control and non-ASCII bytes escaped, long texts cut.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 // Items joined by ", ".
 std::string join(const std::vector<std::string_view>& items);

@@ -99,14 +99,14 @@ Result<Mix> parse_mix(std::string_view text) {
         const auto weight =
             colon == std::string_view::npos ? std::nullopt : base::parse_double(piece.substr(colon + 1));
         if (!layer || !weight) {
-            return bad("mix piece " + base::quoted(piece) + " is not LAYER:WEIGHT, such as 22:0.8");
+            return bad("mix piece " + base::in_quotes(piece) + " is not LAYER:WEIGHT, such as 22:0.8");
         }
         weights.push_back({*layer, *weight});
         sum += *weight;
     }
     CLASP_ASSIGN_OR_RETURN(Mix mix, mix_from_weights(weights, 1.0));
     if (std::abs(sum - 1.0) > 1e-6) {
-        return bad("the weights of mix " + base::quoted(text) + " sum to " + base::format_number(sum, 6) +
+        return bad("the weights of mix " + base::in_quotes(text) + " sum to " + base::format_number(sum, 6) +
                    ", not 1");
     }
     return mix;

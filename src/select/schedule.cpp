@@ -170,7 +170,7 @@ Result<Schedule> named_schedule(const ScheduleRequest& request) {
     const auto* found = std::find_if(kPublished.begin(), kPublished.end(),
                                      [&](const PublishedSchedule& p) { return p.name == request.named; });
     if (found == kPublished.end()) {
-        return Status(Code::NotFound, "there is no schedule " + base::quoted(request.named) +
+        return Status(Code::NotFound, "there is no schedule " + base::in_quotes(request.named) +
                                           "; there are paper-192, paper-128 and paper-64");
     }
     if (request.n_visual == 0) return finish(request, {}, ScheduleSource::None);

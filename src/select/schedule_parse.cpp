@@ -6,7 +6,7 @@
 namespace clasp {
 namespace {
 
-using base::quoted;
+using base::in_quotes;
 
 Status bad(std::string message) {
     return {Code::InvalidArgument, std::move(message)};
@@ -21,7 +21,7 @@ Result<BudgetSpec> parse_budget(std::string_view text) {
     const auto value = base::parse_double(is_percent ? text.substr(0, text.size() - 1) : text);
     if (!value || *value <= 0.0 || (is_percent && *value > 100.0)) {
         return bad(
-            "budget " + quoted(text) +
+            "budget " + in_quotes(text) +
             " is not a number of tokens above 0, a percentage above 0 and at most 100%, 'none' or 'auto'");
     }
     return BudgetSpec{is_percent ? BudgetSpec::Kind::Percent : BudgetSpec::Kind::Tokens, *value};
@@ -35,14 +35,14 @@ Result<std::vector<Stage>> parse_stages(std::string_view text) {
         const auto keep =
             colon == std::string_view::npos ? std::nullopt : base::parse_size(piece.substr(colon + 1));
         if (!layer || !keep)
-            return bad("schedule piece " + quoted(piece) + " is not LAYER:COUNT, such as 2:300");
-        if (*keep == 0) return bad("schedule piece " + quoted(piece) + " keeps no token; the least is 1");
+            return bad("schedule piece " + in_quotes(piece) + " is not LAYER:COUNT, such as 2:300");
+        if (*keep == 0) return bad("schedule piece " + in_quotes(piece) + " keeps no token; the least is 1");
         if (!stages.empty() && *layer <= stages.back().layer) {
-            return bad("schedule piece " + quoted(piece) +
+            return bad("schedule piece " + in_quotes(piece) +
                        " is not at a later layer than the piece before it");
         }
         if (!stages.empty() && *keep > stages.back().keep) {
-            return bad("schedule piece " + quoted(piece) + " keeps more tokens than the piece before it");
+            return bad("schedule piece " + in_quotes(piece) + " keeps more tokens than the piece before it");
         }
         stages.push_back({*layer, *keep});
     }
@@ -53,9 +53,9 @@ Result<std::vector<std::size_t>> parse_stage_layers(std::string_view text) {
     std::vector<std::size_t> layers;
     for (const std::string_view piece : base::split(text, ',')) {
         const auto layer = base::parse_size(piece);
-        if (!layer) return bad("stage " + quoted(piece) + " is not a decoder layer counted from 0");
+        if (!layer) return bad("stage " + in_quotes(piece) + " is not a decoder layer counted from 0");
         if (!layers.empty() && *layer <= layers.back()) {
-            return bad("stage " + quoted(piece) + " is not at a later layer than the stage before it");
+            return bad("stage " + in_quotes(piece) + " is not at a later layer than the stage before it");
         }
         layers.push_back(*layer);
     }
