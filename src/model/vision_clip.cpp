@@ -162,6 +162,9 @@ class ClipTower final : public VisionTower {
     [[nodiscard]] std::int64_t padded_patch_values() const {
         return (patch_values() + kRowMultiple - 1) / kRowMultiple * kRowMultiple;
     }
+    [[nodiscard]] std::int64_t row_values(Compat compat) const {
+        return compat == Compat::Original ? padded_patch_values() : patch_values();
+    }
     [[nodiscard]] std::int64_t n_rows() const { return as_signed(info_.n_tokens()) + 1; }
 
     ggml_tensor* norm(ggml_context* context, ggml_tensor* x, ggml_tensor* scale, ggml_tensor* shift) const;
@@ -176,9 +179,10 @@ class ClipTower final : public VisionTower {
     MlpProjector projector_;
     std::vector<WeightSpec> specs_;
     bool has_patch_bias_ = false;
-    bool kernel_is_half_ = false;
+    bool llama_cpp_patches_are_half_ = true;
 
-    ggml_tensor* patch_kernel_ = nullptr;
+    ggml_tensor* patch_kernel_ = nullptr;  // rows padded with zeros
+    ggml_tensor* llama_cpp_patch_kernel_ = nullptr;
     ggml_tensor* patch_bias_ = nullptr;
     ggml_tensor* class_token_ = nullptr;
     ggml_tensor* positions_ = nullptr;
@@ -238,12 +242,21 @@ Result<std::unique_ptr<VisionTower>> ClipTower::open(const GgufReader& reader) {
     info.output_width = tower->projector_.output_width();
 
     const auto patch = as_signed(info.patch_size);
+    const GgufTensor* kernel = reader.find_tensor("v.patch_embd.weight");
     tower->specs_.push_back({.name = "v.patch_embd.weight",
                              .parts = {"v.patch_embd.weight"},
                              .part_shape = {patch, patch, 3, as_signed(info.width)},
                              .use = WeightSpec::Use::Matrix,
                              .width = tower->patch_values(),
                              .padded_width = tower->padded_patch_values()});
+    // llama.cpp multiplies patches with the kernel in half precision (single if the file has BF16), in rows
+    // of exactly this width: the same numbers need the same operands.
+    const bool is_bf16 = kernel != nullptr && kernel->type == GGML_TYPE_BF16;
+    tower->llama_cpp_patches_are_half_ = !is_bf16;
+    tower->specs_.push_back(tower->specs_.back());
+    tower->specs_.back().name = "v.patch_embd.llama_cpp";
+    tower->specs_.back().padded_width = 0;
+    tower->specs_.back().type = is_bf16 ? GGML_TYPE_F32 : GGML_TYPE_F16;
     tower->has_patch_bias_ = reader.find_tensor("v.patch_embd.bias") != nullptr;
     if (tower->has_patch_bias_) tower->add_values("v.patch_embd.bias", info.width);
     tower->add_values("v.class_embd", info.width);
@@ -255,9 +268,9 @@ Result<std::unique_ptr<VisionTower>> ClipTower::open(const GgufReader& reader) {
 
     for (const WeightSpec& spec : tower->specs_) CLASP_RETURN_IF_ERROR(check_spec(reader, spec));
     info.has_post_norm = reader.find_tensor("v.post_ln.weight") != nullptr;
-    tower->kernel_is_half_ = reader.find_tensor("v.patch_embd.weight")->type == GGML_TYPE_F16;
     info.weight_type = common_type(reader, tower->specs_);
     for (const WeightSpec& spec : tower->specs_) {
+        if (spec.type) continue;  // a second copy
         for (const std::string& part : spec.parts) {
             std::size_t count = 1;
             for (const std::int64_t n : reader.find_tensor(part)->shape) count *= static_cast<std::size_t>(n);
@@ -269,6 +282,7 @@ Result<std::unique_ptr<VisionTower>> ClipTower::open(const GgufReader& reader) {
 
 void ClipTower::bind(const WeightStore& store) {
     patch_kernel_ = store.get("v.patch_embd.weight");
+    llama_cpp_patch_kernel_ = store.get("v.patch_embd.llama_cpp");
     if (has_patch_bias_) patch_bias_ = store.get("v.patch_embd.bias");
     class_token_ = store.get("v.class_embd");
     positions_ = store.get("v.position_embd.weight");
@@ -298,7 +312,7 @@ void ClipTower::bind(const WeightStore& store) {
 std::vector<float> ClipTower::patch_rows(std::span<const float> pixels, Compat compat) const {
     const std::size_t size = info_.image_size;
     const std::size_t patch = info_.patch_size;
-    const auto row_width = static_cast<std::size_t>(padded_patch_values());
+    const auto row_width = static_cast<std::size_t>(row_values(compat));
     std::vector<float> rows(info_.n_tokens() * row_width, 0.0F);
     for (std::size_t y = 0; y < info_.grid.height; ++y) {
         for (std::size_t x = 0; x < info_.grid.width; ++x) {
@@ -312,8 +326,7 @@ std::vector<float> ClipTower::patch_rows(std::span<const float> pixels, Compat c
             }
         }
     }
-    if (compat == Compat::LlamaCpp && kernel_is_half_) {
-        // llama.cpp gathers patches in the kernel's type before it multiplies.
+    if (compat == Compat::LlamaCpp && llama_cpp_patches_are_half_) {
         for (float& value : rows) value = ggml_fp16_to_fp32(ggml_fp32_to_fp16(value));
     }
     return rows;
@@ -326,7 +339,8 @@ ggml_tensor* ClipTower::norm(ggml_context* context, ggml_tensor* x, ggml_tensor*
 }
 
 ggml_tensor* ClipTower::embed(ggml_context* context, ggml_tensor* input, Compat compat) const {
-    ggml_tensor* patches = ggml_mul_mat(context, patch_kernel_, input);
+    ggml_tensor* kernel = compat == Compat::Original ? patch_kernel_ : llama_cpp_patch_kernel_;
+    ggml_tensor* patches = ggml_mul_mat(context, kernel, input);
     if (patch_bias_ != nullptr) patches = ggml_add(context, patches, patch_bias_);
     ggml_tensor* rows = compat == Compat::Original ? ggml_concat(context, class_token_, patches, 1)
                                                    : ggml_concat(context, patches, class_token_, 1);
@@ -399,7 +413,7 @@ EncoderGraph ClipTower::build_encoder(ggml_context* context, ggml_cgraph* graph,
                                       const EncodeRequest& request) const {
     EncoderGraph result;
     result.input =
-        ggml_new_tensor_2d(context, GGML_TYPE_F32, padded_patch_values(), as_signed(info_.n_tokens()));
+        ggml_new_tensor_2d(context, GGML_TYPE_F32, row_values(request.compat), as_signed(info_.n_tokens()));
     ggml_set_input(result.input);
     const auto output = [&](ggml_tensor* tensor) {
         ggml_set_output(tensor);

@@ -64,11 +64,11 @@ struct EncodeRequest {
     Compat compat = Compat::Original;
     // Blocks whose outputs are wanted, rising. The tower stops after the highest block that anything
     // in this request needs.
-    std::vector<std::size_t> layers;
+    std::vector<std::size_t> layers = {};
     // Blocks for which the class token's attention is wanted.
-    std::vector<std::size_t> class_attention;
+    std::vector<std::size_t> class_attention = {};
     // Blocks whose attention keys are wanted.
-    std::vector<std::size_t> keys;
+    std::vector<std::size_t> keys = {};
 };
 
 // Output of one block: n_tokens rows of `width`, in the order of the projected tokens.

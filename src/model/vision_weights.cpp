@@ -61,6 +61,7 @@ std::optional<ggml_type> wanted_type(VisionWeights format) {
 // The type in memory. Rows that are no whole number of blocks stay in the file's type or become F16.
 ggml_type memory_type(const GgufReader& reader, const WeightSpec& spec, VisionWeights format) {
     if (spec.use == WeightSpec::Use::Values) return GGML_TYPE_F32;
+    if (spec.type) return *spec.type;
     const ggml_type in_file = reader.find_tensor(spec.parts.front())->type;
     bool is_uniform = true;
     for (const std::string& part : spec.parts) is_uniform &= reader.find_tensor(part)->type == in_file;
@@ -190,7 +191,7 @@ Result<std::unique_ptr<WeightStore>> WeightStore::load(const GgufReader& reader,
     for (std::size_t i = 0; i < specs.size(); ++i) {
         types[i] = memory_type(reader, specs[i], format);
         const auto wanted = wanted_type(format);
-        if (specs[i].use == WeightSpec::Use::Matrix && wanted && types[i] != *wanted) {
+        if (specs[i].use == WeightSpec::Use::Matrix && !specs[i].type && wanted && types[i] != *wanted) {
             log(log_sink, LogLevel::Info,
                 specs[i].name + " stays in F16: its rows do not fit the blocks of " +
                     std::string(vision_weights_name(format)));

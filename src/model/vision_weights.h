@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -29,8 +30,9 @@ struct WeightSpec {
     std::vector<std::string> parts;        // tensors of the file, stacked along the rows
     std::vector<std::int64_t> part_shape;  // each part's shape in the file
     Use use = Use::Values;
-    std::int64_t width = 0;         // elements of a row; the part's elements are whole rows
-    std::int64_t padded_width = 0;  // rows are lengthened with zeros to this; 0: not
+    std::int64_t width = 0;                        // elements of a row; the part's elements are whole rows
+    std::int64_t padded_width = 0;                 // rows are lengthened with zeros to this; 0: not
+    std::optional<ggml_type> type = std::nullopt;  // of a matrix, whatever format is wanted
 };
 
 // Finds the parts and checks type and shape; the message names the tensor and both shapes.

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace clasp::testing {
+namespace clasp::test {
 
 class GgufWriter {
    public:
@@ -91,4 +91,4 @@ class GgufWriter {
     std::vector<std::function<std::string()>> tensors_;
 };
 
-}  // namespace clasp::testing
+}  // namespace clasp::test

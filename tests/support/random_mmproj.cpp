@@ -6,7 +6,7 @@
 
 #include "support/gguf_writer.h"
 
-namespace clasp::testing {
+namespace clasp::test {
 
 namespace {
 
@@ -195,4 +195,4 @@ std::vector<float> random_pixels(std::size_t image_size, std::uint64_t seed) {
     return pixels;
 }
 
-}  // namespace clasp::testing
+}  // namespace clasp::test

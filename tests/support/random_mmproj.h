@@ -10,7 +10,7 @@
 
 #include "ggml.h"
 
-namespace clasp::testing {
+namespace clasp::test {
 
 struct MmprojSpec {
     std::size_t image_size = 56;
@@ -40,4 +40,4 @@ std::string random_mmproj(const MmprojSpec& spec);
 // Pixels of a smooth random picture, normalised: 3 planes of image_size x image_size.
 std::vector<float> random_pixels(std::size_t image_size, std::uint64_t seed);
 
-}  // namespace clasp::testing
+}  // namespace clasp::test

@@ -6,7 +6,7 @@
 
 #include "model/gguf_metadata.h"
 
-namespace clasp::testing {
+namespace clasp::test {
 
 namespace {
 
@@ -186,4 +186,4 @@ Matrix ReferenceVit::project(const Matrix& features) const {
     return linear(hidden, "mm.2");
 }
 
-}  // namespace clasp::testing
+}  // namespace clasp::test

@@ -9,7 +9,7 @@
 
 #include "model/gguf_reader.h"
 
-namespace clasp::testing {
+namespace clasp::test {
 
 // Row-major.
 struct Matrix {
@@ -53,4 +53,4 @@ class ReferenceVit {
 // The rows of a layer without the class token.
 Matrix patches_of(const Matrix& layer);
 
-}  // namespace clasp::testing
+}  // namespace clasp::test

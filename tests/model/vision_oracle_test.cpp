@@ -1,0 +1,86 @@
+// The compatible mode against llama.cpp's own encoder: same file, same picture, same process, same bits.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "support/mtmd_oracle.h"
+#include "support/paths.h"
+#include "support/random_mmproj.h"
+#include "support/vision_fixture.h"
+
+namespace clasp::model {
+namespace {
+
+using test::load_vision;
+using test::LoadedVision;
+using test::relative_error;
+
+struct Case {
+    const char* name;
+    test::MmprojSpec spec;
+};
+
+test::MmprojSpec small(ggml_type type, std::size_t image_size, std::vector<std::int32_t> feature_layer = {}) {
+    test::MmprojSpec spec;
+    spec.matrix_type = type;
+    spec.image_size = image_size;
+    spec.n_blocks = 5;
+    spec.seed = 3;
+    spec.feature_layer = std::move(feature_layer);
+    return spec;
+}
+
+class VisionOracle : public ::testing::TestWithParam<Case> {};
+
+TEST_P(VisionOracle, EveryLayerAndTheTokensAgree) {
+    const test::MmprojSpec& spec = GetParam().spec;
+    LoadedVision loaded = load_vision(spec);
+    const VisionInfo& info = loaded.model->info();
+    const std::string path = std::string(test::scratch_dir()) + "/oracle_" + GetParam().name + ".gguf";
+    std::ofstream(path, std::ios::binary) << loaded.file;
+    test::MtmdOracle oracle(path, 1, true);
+    ASSERT_TRUE(oracle.ok());
+
+    const std::vector<std::uint8_t> rgb = test::random_rgb(spec.image_size, 5);
+    const std::vector<float> wanted = oracle.encode(rgb, spec.image_size, info.output_width);
+    ASSERT_EQ(wanted.size(), info.n_tokens() * info.output_width);
+
+    const std::size_t last = info.default_layer(Compat::LlamaCpp);
+    std::vector<std::size_t> layers;
+    for (std::size_t i = 0; i <= last; ++i) layers.push_back(i);
+    ASSERT_EQ(oracle.layers().size(), layers.size());
+    const std::vector<float> pixels = test::normalised_planes(rgb, info.mean, info.std);
+    const auto got = loaded.session->encode(pixels, {.compat = Compat::LlamaCpp, .layers = layers});
+    ASSERT_TRUE(got.ok()) << got.status().message();
+    for (const std::size_t layer : layers) {
+        const std::vector<float>& rows = oracle.layers().at(layer);
+        const std::vector<float> projected_rows(rows.begin() + static_cast<std::ptrdiff_t>(info.width),
+                                                rows.end());
+        EXPECT_EQ(relative_error(got->layers[layer].values, projected_rows), 0.0) << "layer " << layer;
+    }
+    const auto tokens = loaded.session->project(*got, {{.layer = last, .weight = 1.0}});
+    ASSERT_TRUE(tokens.ok()) << tokens.status().message();
+    EXPECT_EQ(relative_error(tokens->values, wanted), 0.0);
+
+    // The original model's tokens are something else: the comparison above can fail.
+    const std::size_t native = info.default_layer(Compat::Original);
+    const auto original = loaded.session->encode(pixels, {.layers = {native}});
+    ASSERT_TRUE(original.ok());
+    const auto original_tokens = loaded.session->project(*original, {{.layer = native, .weight = 1.0}});
+    ASSERT_TRUE(original_tokens.ok());
+    EXPECT_GT(relative_error(original_tokens->values, wanted), 0.05);
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, VisionOracle,
+                         ::testing::Values(Case{"F32", small(GGML_TYPE_F32, 56)},
+                                           Case{"F16", small(GGML_TYPE_F16, 56)},
+                                           Case{"F16WideGrid", small(GGML_TYPE_F16, 168)},
+                                           Case{"F16AllBlocks", small(GGML_TYPE_F16, 168, {5})},
+                                           Case{"Q8_0", small(GGML_TYPE_Q8_0, 168)}),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace clasp::model

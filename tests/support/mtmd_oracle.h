@@ -1,0 +1,47 @@
+// llama.cpp's own vision encoder (libmtmd) in this process, over the same file: the oracle for the
+// compatible mode and the rival in measurements.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "mtmd.h"
+
+namespace clasp::test {
+
+class MtmdOracle {
+   public:
+    // Null inside when libmtmd refuses the file; see ok(). taps: keep the output of every block.
+    MtmdOracle(const std::string& path, int n_threads, bool taps);
+
+    [[nodiscard]] bool ok() const { return context_ != nullptr; }
+    // rgb: size x size pixels, interleaved. Returns n_tokens rows of the projector's width.
+    std::vector<float> encode(std::span<const std::uint8_t> rgb, std::size_t size, std::size_t output_width);
+    // Outputs of blocks seen by the last encode(): all encoder rows, in llama.cpp's order.
+    [[nodiscard]] const std::map<std::size_t, std::vector<float>>& layers() const { return layers_; }
+    // Time of the encoder and projector alone in the last encode().
+    [[nodiscard]] double encode_ms() const { return encode_ms_; }
+
+   private:
+    static bool observe(ggml_tensor* tensor, bool ask, void* user);
+
+    struct Free {
+        void operator()(mtmd_context* context) const { mtmd_free(context); }
+    };
+    std::unique_ptr<mtmd_context, Free> context_;
+    std::map<std::size_t, std::vector<float>> layers_;
+    double encode_ms_ = 0.0;
+};
+
+// A random picture of size x size, interleaved RGB, and the same as the normalised planes that a tower
+// takes: (value / 255 - mean) / std.
+std::vector<std::uint8_t> random_rgb(std::size_t size, std::uint64_t seed);
+std::vector<float> normalised_planes(std::span<const std::uint8_t> rgb, std::span<const float, 3> mean,
+                                     std::span<const float, 3> std);
+
+}  // namespace clasp::test

@@ -1,0 +1,67 @@
+// What the vision tests share: a loaded random tower with one session, and a measure of error.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/vision_model.h"
+#include "support/random_mmproj.h"
+
+namespace clasp::test {
+
+inline std::span<const std::byte> bytes_of(const std::string& text) {
+    return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+// Largest difference over the largest value: one number for a whole tensor.
+template <typename A, typename B>
+double relative_error(const std::vector<A>& got, const std::vector<B>& wanted) {
+    EXPECT_EQ(got.size(), wanted.size());
+    double worst = 0.0;
+    double top = 0.0;
+    for (std::size_t i = 0; i < std::min(got.size(), wanted.size()); ++i) {
+        worst = std::max(worst, std::abs(static_cast<double>(got[i]) - static_cast<double>(wanted[i])));
+        top = std::max(top, std::abs(static_cast<double>(wanted[i])));
+    }
+    return worst / top;
+}
+
+struct LoadedVision {
+    std::string file;
+    std::shared_ptr<const model::VisionModel> model;
+    std::unique_ptr<model::VisionSession> session;
+    std::vector<float> pixels;
+
+    [[nodiscard]] std::vector<std::size_t> all_blocks() const {
+        std::vector<std::size_t> layers(model->info().n_blocks);
+        std::iota(layers.begin(), layers.end(), std::size_t{0});
+        return layers;
+    }
+};
+
+inline LoadedVision load_vision(const MmprojSpec& spec, const model::VisionOptions& options = {},
+                                std::size_t n_threads = 1) {
+    LoadedVision loaded;
+    loaded.file = random_mmproj(spec);
+    auto compute = model::Compute::create({.n_threads = n_threads, .use_gpu = false});
+    EXPECT_TRUE(compute.ok());
+    auto model = model::VisionModel::load_bytes(bytes_of(loaded.file), options, *compute);
+    EXPECT_TRUE(model.ok()) << model.status().message();
+    loaded.model = *model;
+    auto session = model::VisionSession::create(*model);
+    EXPECT_TRUE(session.ok());
+    loaded.session = std::move(*session);
+    loaded.pixels = random_pixels(spec.image_size, spec.seed + 7);
+    return loaded;
+}
+
+}  // namespace clasp::test
