@@ -1,0 +1,67 @@
+// The decoder as ggml graphs over libllama's tensors, one block at a time: whoever runs them decides
+// which rows enter which block. Shapes are in ggml's order, the contiguous dimension first.
+#pragma once
+
+#include <cstdint>
+
+#include "ggml.h"
+#include "model/text_model.h"
+
+namespace clasp::model {
+
+// Upper bound of the tensors that one block, or one probe, adds to a graph.
+inline constexpr std::size_t kTensorsPerBlock = 64;
+
+// What a graph is built into, and from.
+struct DecoderGraph {
+    ggml_context* context;
+    ggml_cgraph* graph;
+    const TextConfig* config;
+    const TextWeights* weights;
+};
+
+struct BlockInput {
+    ggml_tensor* hidden = nullptr;     // [width, n] F32
+    ggml_tensor* positions = nullptr;  // [n] I32
+    // [n_past + n, n] F16, added to the attention logits; null when every query sees every key as it is.
+    ggml_tensor* mask = nullptr;
+    ggml_tensor* keys = nullptr;    // [kv_width, cells], cells n_past ... n_past + n - 1 are written
+    ggml_tensor* values = nullptr;  // likewise
+    std::int64_t n_past = 0;
+    // Trailing rows whose output is wanted. The other rows only leave their keys and values.
+    std::int64_t n_out = 0;
+};
+
+// Adds block `layer`. Returns its output [width, n_out], or null if n_out is 0.
+ggml_tensor* build_block(const DecoderGraph& graph, std::size_t layer, const BlockInput& input);
+
+// The logits [vocabulary, n] of the last block's output [width, n].
+ggml_tensor* build_head(const DecoderGraph& graph, ggml_tensor* hidden);
+
+// A look at the attention of a block without running it: queries of a few rows against the keys of
+// all, from the block's own normalised input.
+struct ProbeInput {
+    ggml_tensor* hidden = nullptr;           // [width, n] F32
+    ggml_tensor* positions = nullptr;        // [n] I32
+    ggml_tensor* query_rows = nullptr;       // [m] I32, rows of hidden
+    ggml_tensor* query_positions = nullptr;  // [m] I32
+    ggml_tensor* mask = nullptr;             // [n, m] F32: 0 where the query sees the key, else -inf
+    bool wants_mean = false;
+    bool wants_rows = false;
+    bool rows_are_logits = false;
+    bool wants_key_norms = false;
+};
+
+struct ProbeOutput {
+    // [1, n] F32: attention probabilities of the whole causal row, mean over heads and queries.
+    ggml_tensor* mean = nullptr;
+    // [1, n, m] F32: mean over heads only; probabilities, or scaled logits (-inf where masked).
+    ggml_tensor* rows = nullptr;
+    // [1, n] F32: L1 norm of each row's keys, after rotation, all heads together.
+    ggml_tensor* key_norms = nullptr;
+};
+
+// Adds what `input` asks for and marks it as output of the graph.
+ProbeOutput build_probe(const DecoderGraph& graph, std::size_t layer, const ProbeInput& input);
+
+}  // namespace clasp::model

@@ -1,0 +1,214 @@
+#include "model/text_model.h"
+
+#include <array>
+#include <exception>
+#include <limits>
+#include <unordered_map>
+
+#include "base/mapped_file.h"
+#include "llama-model.h"
+#include "llama.h"
+#include "model/gguf_reader.h"
+
+namespace clasp::model {
+namespace {
+
+Result<TextConfig> check_file(const std::string& path) {
+    CLASP_ASSIGN_OR_RETURN(const base::MappedFile mapped, base::MappedFile::open(path));
+    auto file = GgufReader::parse(mapped.bytes());
+    if (!file.ok()) return file.status().with_context(path);
+    auto config = read_text_config(*file);
+    if (!config.ok()) return config.status().with_context(path);
+    Status status = check_vocabulary(*file);
+    if (status.ok()) status = check_text_tensors(*file, *config);
+    if (!status.ok()) return status.with_context(path);
+    return config;
+}
+
+// The same name may stand twice in the map: a tied head has its own copy when the layouts of the
+// embedding (rows are read) and of the head (it is multiplied) differ. The copy that is plain host memory
+// is the embedding.
+struct Named {
+    ggml_tensor* first = nullptr;
+    ggml_tensor* second = nullptr;
+};
+
+bool rows_can_be_read(const ggml_tensor* tensor) {
+    return tensor->buffer != nullptr && ggml_backend_buffer_is_host(tensor->buffer);
+}
+
+}  // namespace
+
+void TextModel::Free::operator()(llama_model* model) const {
+    llama_model_free(model);
+}
+
+TextModel::~TextModel() = default;
+
+Result<std::shared_ptr<const TextModel>> TextModel::load(const std::string& path,
+                                                         std::shared_ptr<Compute> compute,
+                                                         const TextModelOptions& options) {
+    auto config = check_file(path);
+    if (!config.ok()) return config.status();
+
+    const std::shared_ptr<TextModel> result(new TextModel());
+    result->compute_ = std::move(compute);
+    result->config_ = std::move(*config);
+
+    llama_model_params params = llama_model_default_params();
+    std::array<ggml_backend_dev_t, 2> devices = {nullptr, nullptr};
+    if (result->compute_->has_gpu()) devices[0] = result->compute_->device();
+    params.devices = devices.data();
+    params.n_gpu_layers = result->compute_->has_gpu() ? -1 : 0;
+    params.use_extra_bufts = options.repack;
+    try {
+        result->model_.reset(llama_model_load_from_file(path.c_str(), params));
+    } catch (const std::exception& error) {
+        return Status(Code::Internal, path + ": libllama failed: " + error.what());
+    }
+    if (result->model_ == nullptr) {
+        return Status(Code::Unsupported, path + ": libllama could not load the file; its log says why");
+    }
+    CLASP_RETURN_IF_ERROR(result->bind_weights().with_context(path));
+    CLASP_RETURN_IF_ERROR(result->read_vocabulary().with_context(path));
+    return std::shared_ptr<const TextModel>(result);
+}
+
+Status TextModel::bind_weights() {
+    std::unordered_map<std::string, Named> tensors;
+    for (const auto& [name, tensor] : llama_internal_get_tensor_map(model_.get())) {
+        Named& entry = tensors[name];
+        (entry.first == nullptr ? entry.first : entry.second) = tensor;
+    }
+    std::string absent;
+    const auto find = [&](const std::string& name, bool required) -> ggml_tensor* {
+        const auto entry = tensors.find(name);
+        if (entry != tensors.end()) return entry->second.first;
+        if (required && absent.empty()) absent = name;
+        return nullptr;
+    };
+
+    weights_.token_embedding = find("token_embd.weight", true);
+    weights_.head = find("output.weight", false);
+    if (weights_.head == nullptr && weights_.token_embedding != nullptr) {
+        const Named& tied = tensors["token_embd.weight"];
+        weights_.head = tied.second != nullptr ? tied.second : tied.first;
+        if (!rows_can_be_read(weights_.token_embedding) && rows_can_be_read(weights_.head)) {
+            std::swap(weights_.head, weights_.token_embedding);
+        }
+    }
+    weights_.output_norm = find("output_norm.weight", true);
+    weights_.head_bias = find("output.bias", false);
+    weights_.rope_factors = find("rope_freqs.weight", false);
+    weights_.blocks.resize(static_cast<std::size_t>(config_.n_layers));
+    for (std::size_t i = 0; i < weights_.blocks.size(); ++i) {
+        const std::string prefix = "blk." + std::to_string(i) + ".";
+        BlockWeights& block = weights_.blocks[i];
+        block.attention_norm = find(prefix + "attn_norm.weight", true);
+        block.qkv = find(prefix + "attn_qkv.weight", false);
+        block.qkv_bias = find(prefix + "attn_qkv.bias", false);
+        const bool is_split = block.qkv == nullptr;
+        block.q = find(prefix + "attn_q.weight", is_split);
+        block.q_bias = find(prefix + "attn_q.bias", false);
+        block.k = find(prefix + "attn_k.weight", is_split);
+        block.k_bias = find(prefix + "attn_k.bias", false);
+        block.v = find(prefix + "attn_v.weight", is_split);
+        block.v_bias = find(prefix + "attn_v.bias", false);
+        block.attention_out = find(prefix + "attn_output.weight", true);
+        block.attention_out_bias = find(prefix + "attn_output.bias", false);
+        block.ffn_norm = find(prefix + "ffn_norm.weight", true);
+        block.gate = find(prefix + "ffn_gate.weight", true);
+        block.gate_bias = find(prefix + "ffn_gate.bias", false);
+        block.up = find(prefix + "ffn_up.weight", true);
+        block.up_bias = find(prefix + "ffn_up.bias", false);
+        block.down = find(prefix + "ffn_down.weight", true);
+        block.down_bias = find(prefix + "ffn_down.bias", false);
+    }
+    if (!absent.empty()) return {Code::Internal, "libllama did not load the tensor " + absent};
+    return ok_status();
+}
+
+Status TextModel::read_vocabulary() {
+    const llama_vocab* vocab = vocabulary();
+    const std::int32_t n = llama_vocab_n_tokens(vocab);
+    if (n != config_.vocabulary) {
+        return {Code::Internal, "libllama sees " + std::to_string(n) + " tokens, the file has " +
+                                    std::to_string(config_.vocabulary)};
+    }
+    // libllama would abort in the tokenizer.
+    if (llama_vocab_get_add_bos(vocab) && llama_vocab_bos(vocab) == LLAMA_TOKEN_NULL) {
+        return {Code::Corrupt, "the vocabulary wants a first token but names none"};
+    }
+    if (llama_vocab_get_add_eos(vocab) && llama_vocab_eos(vocab) == LLAMA_TOKEN_NULL) {
+        return {Code::Corrupt, "the vocabulary wants a last token but names none"};
+    }
+    for (std::int32_t token = 0; token < n; ++token) {
+        if (!llama_vocab_is_control(vocab, token)) continue;
+        std::string text = llama_vocab_get_text(vocab, token);
+        if (!text.empty()) control_tokens_.push_back(std::move(text));
+    }
+    return ok_status();
+}
+
+const llama_vocab* TextModel::vocabulary() const {
+    return llama_model_get_vocab(model_.get());
+}
+
+Result<std::vector<std::int32_t>> TextModel::tokenize(std::string_view text, bool add_bos,
+                                                      bool parse_special) const {
+    constexpr std::size_t kMaxBytes = 1U << 28;
+    if (text.size() > kMaxBytes) {
+        return Status(Code::TooLarge, "a text of " + std::to_string(text.size()) + " bytes exceeds " +
+                                          std::to_string(kMaxBytes));
+    }
+    std::vector<std::int32_t> tokens(text.size() + 2);
+    std::int32_t n = 0;
+    try {
+        const auto call = [&] {
+            return llama_tokenize(vocabulary(), text.data(), static_cast<std::int32_t>(text.size()),
+                                  tokens.data(), static_cast<std::int32_t>(tokens.size()), false,
+                                  parse_special);
+        };
+        n = call();
+        if (n < 0 && n != std::numeric_limits<std::int32_t>::min()) {
+            tokens.resize(static_cast<std::size_t>(-n));
+            n = call();
+        }
+    } catch (const std::exception& error) {
+        return Status(Code::Corrupt, std::string("the vocabulary cannot write this text: ") + error.what());
+    }
+    if (n < 0) return Status(Code::TooLarge, "the text has too many tokens");
+    tokens.resize(static_cast<std::size_t>(n));
+    if (add_bos && llama_vocab_get_add_bos(vocabulary())) {
+        tokens.insert(tokens.begin(), llama_vocab_bos(vocabulary()));
+    }
+    return tokens;
+}
+
+std::string TextModel::piece(std::int32_t token, bool show_special) const {
+    if (token < 0 || token >= config_.vocabulary) return {};
+    std::string text(64, '\0');
+    const auto call = [&] {
+        return llama_token_to_piece(vocabulary(), token, text.data(), static_cast<std::int32_t>(text.size()),
+                                    0, show_special);
+    };
+    std::int32_t n = call();
+    if (n < 0) {
+        text.resize(static_cast<std::size_t>(-n));
+        n = call();
+    }
+    text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+    return text;
+}
+
+bool TextModel::ends_generation(std::int32_t token) const {
+    return llama_vocab_is_eog(vocabulary(), token);
+}
+
+std::optional<std::string> TextModel::chat_template() const {
+    const char* text = llama_model_chat_template(model_.get(), nullptr);
+    if (text == nullptr) return std::nullopt;
+    return std::string(text);
+}
+
+}  // namespace clasp::model

@@ -1,0 +1,104 @@
+// A language model: weights, vocabulary and chat template of a text GGUF file, loaded by libllama and
+// read through its tensor map. Immutable after loading, so any number of sessions may share one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clasp/log.h"
+#include "clasp/status.h"
+#include "model/backend.h"
+#include "model/text_config.h"
+
+struct llama_model;
+struct llama_vocab;
+
+namespace clasp::model {
+
+// The weights of one block. Matrices are [inputs, outputs] in ggml's order; biases may be null; either
+// qkv or the three of q, k and v are set. The tensors belong to the model.
+struct BlockWeights {
+    ggml_tensor* attention_norm = nullptr;
+    ggml_tensor* qkv = nullptr;
+    ggml_tensor* qkv_bias = nullptr;
+    ggml_tensor* q = nullptr;
+    ggml_tensor* q_bias = nullptr;
+    ggml_tensor* k = nullptr;
+    ggml_tensor* k_bias = nullptr;
+    ggml_tensor* v = nullptr;
+    ggml_tensor* v_bias = nullptr;
+    ggml_tensor* attention_out = nullptr;
+    ggml_tensor* attention_out_bias = nullptr;
+    ggml_tensor* ffn_norm = nullptr;
+    ggml_tensor* gate = nullptr;
+    ggml_tensor* gate_bias = nullptr;
+    ggml_tensor* up = nullptr;
+    ggml_tensor* up_bias = nullptr;
+    ggml_tensor* down = nullptr;
+    ggml_tensor* down_bias = nullptr;
+};
+
+struct TextWeights {
+    ggml_tensor* token_embedding = nullptr;  // [width, vocabulary]
+    ggml_tensor* output_norm = nullptr;
+    ggml_tensor* head = nullptr;  // [width, vocabulary]; the embedding when the file ties them
+    ggml_tensor* head_bias = nullptr;
+    ggml_tensor* rope_factors = nullptr;  // [head_width / 2], null for plain frequencies
+    std::vector<BlockWeights> blocks;
+};
+
+struct TextModelOptions {
+    bool repack = true;  // store weights in the CPU's own layouts: slower to load, faster to run
+};
+
+class TextModel {
+   public:
+    // Everything libllama would trust in the file is checked first; see text_config.h.
+    static Result<std::shared_ptr<const TextModel>> load(const std::string& path,
+                                                         std::shared_ptr<Compute> compute,
+                                                         const TextModelOptions& options = {});
+    ~TextModel();
+    TextModel(const TextModel&) = delete;
+    TextModel& operator=(const TextModel&) = delete;
+
+    [[nodiscard]] const TextConfig& config() const { return config_; }
+    [[nodiscard]] const TextWeights& weights() const { return weights_; }
+    [[nodiscard]] const std::shared_ptr<Compute>& compute() const { return compute_; }
+    [[nodiscard]] const llama_model* handle() const { return model_.get(); }
+    [[nodiscard]] const llama_vocab* vocabulary() const;
+
+    // Control tokens written out in the text become those tokens only if parse_special is set: set it
+    // for text of templates, never for text of users. add_bos puts the model's first token in front if
+    // the model wants one.
+    [[nodiscard]] Result<std::vector<std::int32_t>> tokenize(std::string_view text, bool add_bos,
+                                                             bool parse_special) const;
+    // The bytes of a token, which may be part of a UTF-8 sequence. Control tokens are empty unless
+    // show_special is set.
+    [[nodiscard]] std::string piece(std::int32_t token, bool show_special = false) const;
+    [[nodiscard]] bool ends_generation(std::int32_t token) const;
+    // The texts of all control tokens.
+    [[nodiscard]] const std::vector<std::string>& control_tokens() const { return control_tokens_; }
+    // The template that the file brings, as Jinja text.
+    [[nodiscard]] std::optional<std::string> chat_template() const;
+
+   private:
+    struct Free {
+        void operator()(llama_model* model) const;
+    };
+
+    TextModel() = default;
+    Status bind_weights();
+    Status read_vocabulary();
+
+    std::shared_ptr<Compute> compute_;
+    std::unique_ptr<llama_model, Free> model_;
+    TextConfig config_;
+    TextWeights weights_;
+    std::vector<std::string> control_tokens_;
+};
+
+}  // namespace clasp::model
