@@ -1,0 +1,86 @@
+#include "engine/kv_cache.h"
+
+#include <map>
+#include <string>
+
+#include "base/check.h"
+#include "ggml-alloc.h"
+
+namespace clasp::engine {
+namespace {
+
+// Plain memory of the device that runs a block, found through one of its weights: those may be in a
+// layout of their own that only weights can have.
+ggml_backend_buffer_type_t plain_type_of(const ggml_tensor* weight, const model::Compute& compute) {
+    const ggml_backend_buffer_type_t type = ggml_backend_buffer_get_type(weight->buffer);
+    const ggml_backend_dev_t device = ggml_backend_buft_get_device(type);
+    if (device == nullptr || ggml_backend_buft_is_host(type))
+        return ggml_backend_dev_buffer_type(compute.cpu());
+    return ggml_backend_dev_buffer_type(device);
+}
+
+}  // namespace
+
+struct KvCache::Part {
+    ggml_context* context = nullptr;
+    ggml_backend_buffer_t buffer = nullptr;
+
+    Part() = default;
+    ~Part() {
+        if (buffer != nullptr) ggml_backend_buffer_free(buffer);
+        if (context != nullptr) ggml_free(context);
+    }
+    Part(const Part&) = delete;
+    Part& operator=(const Part&) = delete;
+};
+
+KvCache::KvCache(const model::TextModel& model, ggml_type type)
+    : model_(model), type_(type), layers_(model.weights().blocks.size()) {}
+
+KvCache::~KvCache() = default;
+
+void KvCache::clear() {
+    parts_.clear();
+    layers_.assign(layers_.size(), KvLayer{});
+}
+
+Status KvCache::allocate(std::size_t first, std::size_t last, std::int64_t capacity) {
+    std::map<ggml_backend_buffer_type_t, std::vector<std::size_t>> by_type;
+    for (std::size_t i = first; i < last; ++i) {
+        CLASP_CHECK(layers_[i].capacity == 0);
+        const ggml_tensor* weight = model_.weights().blocks[i].attention_out;
+        by_type[plain_type_of(weight, *model_.compute())].push_back(i);
+    }
+    for (const auto& [type, layers] : by_type) CLASP_RETURN_IF_ERROR(allocate_on(type, layers, capacity));
+    return ok_status();
+}
+
+Status KvCache::allocate_on(ggml_backend_buffer_type_t buffer_type, const std::vector<std::size_t>& layers,
+                            std::int64_t capacity) {
+    auto part = std::make_unique<Part>();
+    part->context = ggml_init(
+        {.mem_size = ggml_tensor_overhead() * 2 * layers.size(), .mem_buffer = nullptr, .no_alloc = true});
+    if (part->context == nullptr) return {Code::OutOfMemory, "no memory for the description of the KV cache"};
+    const std::int64_t width = model_.config().kv_width();
+    for (const std::size_t i : layers) {
+        layers_[i].keys = ggml_new_tensor_2d(part->context, type_, width, capacity);
+        layers_[i].values = ggml_new_tensor_2d(part->context, type_, width, capacity);
+        layers_[i].capacity = capacity;
+    }
+    part->buffer = ggml_backend_alloc_ctx_tensors_from_buft(part->context, buffer_type);
+    if (part->buffer == nullptr) {
+        for (const std::size_t i : layers) layers_[i] = KvLayer{};
+        return {Code::OutOfMemory, "no memory for the keys and values of " + std::to_string(layers.size()) +
+                                       " layers with " + std::to_string(capacity) + " cells"};
+    }
+    parts_.push_back(std::move(part));
+    return ok_status();
+}
+
+std::size_t KvCache::bytes() const {
+    std::size_t total = 0;
+    for (const auto& part : parts_) total += ggml_backend_buffer_get_size(part->buffer);
+    return total;
+}
+
+}  // namespace clasp::engine

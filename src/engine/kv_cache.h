@@ -1,0 +1,54 @@
+// Keys and values of a decoder, with a number of cells of its own for every layer: a layer stores what
+// its block processed, plus room for the tokens to be generated, and nothing else.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "clasp/status.h"
+#include "ggml-backend.h"
+#include "model/text_model.h"
+
+namespace clasp::engine {
+
+struct KvLayer {
+    ggml_tensor* keys = nullptr;  // [kv_width, capacity]
+    ggml_tensor* values = nullptr;
+    std::int64_t capacity = 0;  // cells
+    std::int64_t used = 0;      // cells that hold something, from the front
+};
+
+class KvCache {
+   public:
+    // type is F16 or F32. The model must outlive the cache.
+    KvCache(const model::TextModel& model, ggml_type type);
+    ~KvCache();
+    KvCache(const KvCache&) = delete;
+    KvCache& operator=(const KvCache&) = delete;
+
+    // Frees everything.
+    void clear();
+    // Allocates layers first ... last - 1 with `capacity` empty cells each, where the weights of those
+    // layers are. They must not be allocated yet.
+    Status allocate(std::size_t first, std::size_t last, std::int64_t capacity);
+
+    [[nodiscard]] KvLayer& layer(std::size_t i) { return layers_[i]; }
+    [[nodiscard]] const KvLayer& layer(std::size_t i) const { return layers_[i]; }
+    // Sum over the allocated buffers.
+    [[nodiscard]] std::size_t bytes() const;
+
+   private:
+    struct Part;
+
+    Status allocate_on(ggml_backend_buffer_type_t buffer_type, const std::vector<std::size_t>& layers,
+                       std::int64_t capacity);
+
+    const model::TextModel& model_;
+    ggml_type type_;
+    std::vector<KvLayer> layers_;
+    std::vector<std::unique_ptr<Part>> parts_;
+};
+
+}  // namespace clasp::engine

@@ -1,0 +1,60 @@
+// Which tokens of a prompt are still alive between two decoder blocks. Applying a selection is here, in
+// one place: rows, positions, masses and the attention mask follow from it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "clasp/select.h"
+#include "clasp/status.h"
+
+namespace clasp::engine {
+
+// One token of the prompt. Text tokens have visual_index -1; visual tokens are numbered from 0 over all
+// images of the prompt, in order.
+struct LiveRow {
+    std::int32_t sequence_index = 0;  // place in the unpruned prompt
+    std::int32_t position = 0;        // for the rotation of queries and keys; never changes
+    std::int32_t visual_index = -1;
+    float mass = 1.0F;  // how many tokens of the unpruned prompt it stands for
+};
+
+// What a selection decides at one stage.
+struct StageChoice {
+    std::vector<TokenIndex> kept;  // visual indices, ascending, a subset of the live ones
+    std::vector<float> masses;     // of the kept tokens, in the same order; empty: unchanged
+};
+
+class LiveRows {
+   public:
+    // All tokens alive, with mass 1. is_visual has one entry per token of the prompt.
+    explicit LiveRows(const std::vector<bool>& is_visual);
+
+    [[nodiscard]] std::span<const LiveRow> rows() const { return rows_; }
+    [[nodiscard]] std::size_t size() const { return rows_.size(); }
+    // The visual indices that are alive, ascending.
+    [[nodiscard]] std::vector<TokenIndex> visual() const;
+    // The row that holds a token of the unpruned prompt, or -1 if it was dropped.
+    [[nodiscard]] std::int32_t find(std::int32_t sequence_index) const;
+    [[nodiscard]] bool has_masses() const;
+
+    // Drops every visual token that the choice does not keep; text stays. Returns the rows that stay, as
+    // row numbers before the call. An index that is out of order, out of range or not alive, and a mass
+    // that is not a positive finite number, are refused, and nothing changes then.
+    Result<std::vector<std::int32_t>> apply(const StageChoice& choice);
+
+   private:
+    std::vector<LiveRow> rows_;  // ascending sequence_index
+};
+
+// ln(mass) per row: what is added to the attention logits of that row's key.
+std::vector<float> key_biases(std::span<const LiveRow> rows);
+
+// A causal mask in half precision for queries first ... first + n - 1 of a sequence of keys with the
+// given biases: entry [i][k] is bias[k] if key k is at or before query first + i, else -inf. Keys after
+// the last query have no column.
+std::vector<std::uint16_t> causal_mask(std::span<const float> key_bias, std::size_t first, std::size_t n);
+
+}  // namespace clasp::engine

@@ -1,0 +1,90 @@
+// A prompt on its way through the decoder: text tokens and visual embeddings enter, tokens are dropped
+// at stages, the logits of the last token come out, and keys and values stay for generation.
+//
+// A stage at layer l looks at block l's own normalised input: the queries of the reference tokens
+// against the keys of all live tokens give attention rows (softmax over the whole causal row, mean over
+// heads, mean over reference tokens) that score the visual tokens. A selector chooses; block l and all
+// later ones (StageMode::Before), or only the later ones (StageMode::After), run on what it keeps.
+// Kept tokens keep their positions.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "clasp/status.h"
+#include "engine/live_rows.h"
+
+namespace clasp::engine {
+
+// A run of text tokens, or of visual embeddings (rows x width floats, row major), borrowed. Exactly one
+// of the two is not empty.
+struct PromptPart {
+    std::span<const std::int32_t> tokens = {};
+    std::span<const float> embeddings = {};
+};
+
+enum class StageMode : std::uint8_t {
+    Before,  // block l runs on the kept tokens
+    After,   // block l runs at full length, its output is pruned
+};
+
+// What a selector wants to see at a stage. Tokens are named by their place in the unpruned prompt.
+struct StageProbe {
+    bool scores = true;
+    // One attention row each, mean over heads; dropped tokens cannot ask.
+    std::vector<std::int32_t> row_queries = {};
+    bool rows_are_logits = false;
+    bool key_norms = false;
+    bool hidden = false;
+};
+
+struct Stage {
+    std::int32_t layer = 0;
+    StageMode mode = StageMode::Before;
+    StageProbe probe = {};
+};
+
+// What a selector sees; valid during the call. Columns are the live visual tokens, in order.
+struct StageView {
+    std::int32_t layer = 0;
+    std::size_t stage = 0;                  // number of the stage in the request
+    std::span<const TokenIndex> live = {};  // visual indices
+    std::span<const float> scores = {};     // per live token, without any mass
+    std::span<const float> rows = {};       // row_queries x live
+    std::span<const float> key_norms = {};  // per live token: L1 norm of its rotated keys
+    std::span<const float> hidden = {};     // live x width: what enters the block
+};
+
+using StageSelector = std::function<Result<StageChoice>(const StageView& view)>;
+
+struct PrefillRequest {
+    std::span<const PromptPart> parts = {};
+    std::span<const std::int32_t> reference_tokens = {};  // text tokens, by place in the unpruned prompt
+    std::span<const Stage> stages = {};                   // rising layers
+    StageSelector selector = {};                          // called once per stage, on the calling thread
+    std::int32_t room = 0;                                // decode() calls to reserve cells for
+    const std::atomic<bool>* cancel = nullptr;            // checked often; may be null
+};
+
+struct StageResult {
+    std::int32_t layer = 0;
+    std::size_t n_before = 0;  // visual tokens
+    std::size_t n_after = 0;
+};
+
+struct PrefillResult {
+    std::vector<float> logits;                 // of the last token
+    std::vector<std::int32_t> rows_per_layer;  // tokens that each block processed, text included
+    std::vector<std::int32_t> visual_per_layer;
+    std::vector<StageResult> stages;
+    std::size_t kv_bytes = 0;
+    double prefill_ms = 0;  // all but the selector
+    double probe_ms = 0;    // of that, looking at stages
+    double select_ms = 0;   // inside the selector
+};
+
+}  // namespace clasp::engine
