@@ -1,0 +1,113 @@
+// Unpruned, our graphs compute what libllama computes over the same weights.
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "engine/decoder_session.h"
+#include "support/decoder_case.h"
+#include "support/llama_oracle.h"
+
+namespace clasp::engine {
+namespace {
+
+using test::DecoderCase;
+using test::LlamaOracle;
+using test::RandomLlama;
+
+struct Case {
+    std::string name;
+    RandomLlama spec;
+    double tolerance;  // of relative_distance()
+};
+
+void PrintTo(const Case& c, std::ostream* out) {
+    *out << c.name;
+}
+
+class DecoderOracle : public testing::TestWithParam<Case> {};
+
+TEST_P(DecoderOracle, LastLogitsAndDecodeAgree) {
+    const auto model = test::load_random_llama("oracle_" + GetParam().name, GetParam().spec);
+    const DecoderCase prompt(*model, {5, 3, 9}, {70, 30});
+    LlamaOracle oracle(*model, 512);
+    const std::vector<float> expected = oracle.prefill(prompt.parts());
+    ASSERT_FALSE(expected.empty());
+
+    auto session = DecoderSession::create(model);
+    ASSERT_TRUE(session.ok()) << session.status().message();
+    const auto result = (*session)->prefill({.parts = prompt.parts(), .room = 2});
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    EXPECT_LT(test::relative_distance(result->logits, expected), GetParam().tolerance);
+
+    const std::int32_t token = test::argmax(expected);
+    const std::vector<float> expected_next = oracle.decode(token);
+    const auto next = (*session)->decode(token);
+    ASSERT_TRUE(next.ok()) << next.status().message();
+    EXPECT_LT(test::relative_distance({next->begin(), next->end()}, expected_next), GetParam().tolerance);
+}
+
+RandomLlama wide(ggml_type type) {
+    return {.n_layers = 3, .width = 256, .n_heads = 4, .n_kv_heads = 2, .ffn_width = 512, .type = type};
+}
+
+RandomLlama with(bool RandomLlama::*flag, bool value) {
+    RandomLlama spec;
+    spec.*flag = value;
+    return spec;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Weights, DecoderOracle,
+    testing::Values(Case{"f32", wide(GGML_TYPE_F32), 1e-5}, Case{"f16", wide(GGML_TYPE_F16), 1e-5},
+                    Case{"q8_0", wide(GGML_TYPE_Q8_0), 1e-5}, Case{"q4_0", wide(GGML_TYPE_Q4_0), 1e-5},
+                    Case{"q4_k", wide(GGML_TYPE_Q4_K), 1e-5},
+                    Case{"tied", with(&RandomLlama::has_own_head, false), 1e-5},
+                    Case{"fused_qkv", with(&RandomLlama::has_fused_qkv, true), 1e-5},
+                    Case{"biases", with(&RandomLlama::has_biases, true), 1e-5},
+                    Case{"rope_factors", with(&RandomLlama::has_rope_factors, true), 1e-5},
+                    Case{"yarn", with(&RandomLlama::has_yarn, true), 1e-5}),
+    [](const auto& test) { return test.param.name; });
+
+TEST(DecoderOracleRun, GreedyContinuationsOf32TokensAreIdentical) {
+    RandomLlama spec = wide(GGML_TYPE_F32);
+    spec.vocabulary_file = test::real_vocabulary_file();
+    const auto model = test::load_random_llama("oracle_greedy", spec);
+    const DecoderCase prompt(*model, {6, 20}, {100});
+    LlamaOracle oracle(*model, 512);
+    std::vector<float> expected = oracle.prefill(prompt.parts());
+
+    auto session = DecoderSession::create(model);
+    ASSERT_TRUE(session.ok());
+    const auto result = (*session)->prefill({.parts = prompt.parts(), .room = 32});
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    std::vector<float> logits = result->logits;
+    for (int i = 0; i < 32; ++i) {
+        const std::int32_t token = test::argmax(expected);
+        ASSERT_EQ(test::argmax(logits), token) << "token " << i;
+        expected = oracle.decode(token);
+        const auto next = (*session)->decode(token);
+        ASSERT_TRUE(next.ok()) << next.status().message();
+        logits.assign(next->begin(), next->end());
+    }
+}
+
+TEST(DecoderOracleRun, PiecesGiveTheSameAsOneBatch) {
+    const auto model = test::load_random_llama("oracle_pieces", {});
+    const DecoderCase prompt(*model, {5, 9}, {120});
+    LlamaOracle oracle(*model, 512);
+    const std::vector<float> expected = oracle.prefill(prompt.parts());
+    for (const std::int32_t batch : {1, 7, 64, 133, 134}) {
+        auto session = DecoderSession::create(model, {.batch_rows = batch});
+        ASSERT_TRUE(session.ok());
+        const auto result = (*session)->prefill({.parts = prompt.parts()});
+        ASSERT_TRUE(result.ok()) << result.status().message();
+        // Below 64 rows ggml's attention works in half precision.
+        EXPECT_LT(test::relative_distance(result->logits, expected), batch < 64 ? 1e-2 : 5e-3)
+            << "batches of " << batch;
+    }
+}
+
+}  // namespace
+}  // namespace clasp::engine

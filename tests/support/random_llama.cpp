@@ -1,0 +1,240 @@
+#include "support/random_llama.h"
+
+#include <gguf.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+namespace clasp::test {
+namespace {
+
+struct FreeGguf {
+    void operator()(gguf_context* context) const { gguf_free(context); }
+};
+using GgufPointer = std::unique_ptr<gguf_context, FreeGguf>;
+struct FreeGgml {
+    void operator()(ggml_context* context) const { ggml_free(context); }
+};
+using GgmlPointer = std::unique_ptr<ggml_context, FreeGgml>;
+struct CloseFile {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+// Uniform numbers of mean 0 and standard deviation 1: cheap, and good enough for weights.
+class Random {
+   public:
+    explicit Random(std::uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15U + 0x1234567U) {}
+    float next() {
+        state_ ^= state_ << 13U;
+        state_ ^= state_ >> 7U;
+        state_ ^= state_ << 17U;
+        const auto bits = static_cast<std::int32_t>(static_cast<std::uint32_t>(state_ >> 32U));
+        return static_cast<float>(bits) * (1.7320508F / 2147483648.0F);
+    }
+
+   private:
+    std::uint64_t state_;
+};
+
+struct Entry {
+    ggml_tensor* tensor;
+    float mean;
+    float deviation;
+};
+
+class Writer {
+   public:
+    explicit Writer(const RandomLlama& spec) : spec_(spec), file_(gguf_init_empty()) {
+        const std::size_t n_tensors = 64 + 20 * static_cast<std::size_t>(spec.n_layers);
+        context_.reset(ggml_init(
+            {.mem_size = ggml_tensor_overhead() * n_tensors, .mem_buffer = nullptr, .no_alloc = true}));
+    }
+
+    bool write(const std::string& path) {
+        if (!set_vocabulary()) return false;
+        set_keys();
+        set_tensors();
+        if (!gguf_write_to_file(file_.get(), path.c_str(), true)) return false;
+        const std::unique_ptr<std::FILE, CloseFile> out(std::fopen(path.c_str(), "ab"));
+        if (out == nullptr) return false;
+        Random random(spec_.seed);
+        for (const Entry& entry : entries_) {
+            if (!write_tensor(out.get(), entry, random)) return false;
+        }
+        return std::fflush(out.get()) == 0;
+    }
+
+   private:
+    bool set_vocabulary() {
+        if (spec_.vocabulary_file.empty()) {
+            set_small_vocabulary();
+        } else {
+            const GgufPointer source(
+                gguf_init_from_file(spec_.vocabulary_file.c_str(), {.no_alloc = true, .ctx = nullptr}));
+            if (source == nullptr) return false;
+            gguf_set_kv(file_.get(), source.get());
+            std::vector<std::string> others;
+            for (std::int64_t i = 0; i < gguf_get_n_kv(file_.get()); ++i) {
+                const std::string key = gguf_get_key(file_.get(), i);
+                if (!key.starts_with("tokenizer.")) others.push_back(key);
+            }
+            for (const std::string& key : others) gguf_remove_key(file_.get(), key.c_str());
+        }
+        if (!spec_.chat_template.empty()) {
+            gguf_set_val_str(file_.get(), "tokenizer.chat_template", spec_.chat_template.c_str());
+        }
+        const std::int64_t tokens = gguf_find_key(file_.get(), "tokenizer.ggml.tokens");
+        vocabulary_ = static_cast<std::int64_t>(gguf_get_arr_n(file_.get(), tokens));
+        return true;
+    }
+
+    void set_small_vocabulary() {
+        std::vector<std::string> tokens = {"<unk>", "<s>", "</s>"};
+        std::vector<std::int32_t> types = {2, 3, 3};  // unknown, control, control
+        for (int byte = 0; byte < 256; ++byte) {
+            char text[8];
+            std::snprintf(text, sizeof text, "<0x%02X>", static_cast<unsigned>(byte));
+            tokens.emplace_back(text);
+            types.push_back(6);  // byte
+        }
+        for (char letter = 'a'; letter <= 'z'; ++letter) {
+            tokens.emplace_back(1, letter);
+            types.push_back(1);  // normal
+        }
+        std::vector<const char*> pointers;
+        for (const std::string& token : tokens) pointers.push_back(token.c_str());
+        const std::vector<float> scores(tokens.size(), 0.0F);
+        gguf_set_val_str(file_.get(), "tokenizer.ggml.model", "llama");
+        gguf_set_arr_str(file_.get(), "tokenizer.ggml.tokens", pointers.data(), pointers.size());
+        gguf_set_arr_data(file_.get(), "tokenizer.ggml.scores", GGUF_TYPE_FLOAT32, scores.data(),
+                          scores.size());
+        gguf_set_arr_data(file_.get(), "tokenizer.ggml.token_type", GGUF_TYPE_INT32, types.data(),
+                          types.size());
+        gguf_set_val_u32(file_.get(), "tokenizer.ggml.bos_token_id", 1);
+        gguf_set_val_u32(file_.get(), "tokenizer.ggml.eos_token_id", 2);
+        gguf_set_val_u32(file_.get(), "tokenizer.ggml.unknown_token_id", 0);
+    }
+
+    void set_keys() {
+        gguf_context* const f = file_.get();
+        const auto u32 = [&](const char* key, std::int32_t value) {
+            gguf_set_val_u32(f, key, static_cast<std::uint32_t>(value));
+        };
+        gguf_set_val_str(f, "general.architecture", "llama");
+        gguf_set_val_str(f, "general.name", "random");
+        u32("llama.context_length", spec_.context_length);
+        u32("llama.embedding_length", spec_.width);
+        u32("llama.block_count", spec_.n_layers);
+        u32("llama.feed_forward_length", spec_.ffn_width);
+        u32("llama.attention.head_count", spec_.n_heads);
+        u32("llama.attention.head_count_kv", spec_.n_kv_heads);
+        u32("llama.rope.dimension_count", spec_.width / spec_.n_heads);
+        gguf_set_val_f32(f, "llama.attention.layer_norm_rms_epsilon", 1e-5F);
+        gguf_set_val_f32(f, "llama.rope.freq_base", 10000.0F);
+        if (spec_.has_yarn) {
+            gguf_set_val_str(f, "llama.rope.scaling.type", "yarn");
+            gguf_set_val_f32(f, "llama.rope.scaling.factor", 4.0F);
+            u32("llama.rope.scaling.original_context_length", spec_.context_length / 4);
+        }
+    }
+
+    void add(const std::string& name, ggml_type type, std::int64_t n0, std::int64_t n1, float mean,
+             float deviation) {
+        ggml_tensor* tensor = n1 == 0 ? ggml_new_tensor_1d(context_.get(), type, n0)
+                                      : ggml_new_tensor_2d(context_.get(), type, n0, n1);
+        ggml_set_name(tensor, name.c_str());
+        gguf_add_tensor(file_.get(), tensor);
+        entries_.push_back({tensor, mean, deviation});
+    }
+
+    // A matrix whose output has about `gain` times the size of its input.
+    void add_matrix(const std::string& name, std::int64_t inputs, std::int64_t outputs, float gain) {
+        add(name, spec_.type, inputs, outputs, 0.0F, gain / std::sqrt(static_cast<float>(inputs)));
+    }
+
+    void add_vector(const std::string& name, std::int64_t n, float mean, float deviation) {
+        add(name, GGML_TYPE_F32, n, 0, mean, deviation);
+    }
+
+    void set_tensors() {
+        const std::int64_t head = spec_.width / spec_.n_heads;
+        const std::int64_t keys = head * spec_.n_kv_heads;
+        // Keeps the size of the hidden states about constant through the blocks.
+        const float branch = 1.0F / std::sqrt(2.0F * static_cast<float>(spec_.n_layers));
+        add("token_embd.weight", spec_.type, spec_.width, vocabulary_, 0.0F, 1.0F);
+        add_vector("output_norm.weight", spec_.width, 1.0F, 0.1F);
+        if (spec_.has_own_head) add_matrix("output.weight", spec_.width, vocabulary_, 4.0F);
+        if (spec_.has_rope_factors) add_vector("rope_freqs.weight", head / 2, 4.0F, 1.5F);
+        for (std::int32_t i = 0; i < spec_.n_layers; ++i) {
+            const std::string prefix = "blk." + std::to_string(i) + ".";
+            add_vector(prefix + "attn_norm.weight", spec_.width, 1.0F, 0.1F);
+            // Gains above 1 make attention rows uneven, as those of trained models are.
+            if (spec_.has_fused_qkv) {
+                add_matrix(prefix + "attn_qkv.weight", spec_.width, spec_.width + 2 * keys, 1.5F);
+                if (spec_.has_biases)
+                    add_vector(prefix + "attn_qkv.bias", spec_.width + 2 * keys, 0.0F, 0.3F);
+            } else {
+                add_matrix(prefix + "attn_q.weight", spec_.width, spec_.width, 1.5F);
+                add_matrix(prefix + "attn_k.weight", spec_.width, keys, 1.5F);
+                add_matrix(prefix + "attn_v.weight", spec_.width, keys, 1.0F);
+                if (spec_.has_biases) {
+                    add_vector(prefix + "attn_q.bias", spec_.width, 0.0F, 0.3F);
+                    add_vector(prefix + "attn_k.bias", keys, 0.0F, 0.3F);
+                    add_vector(prefix + "attn_v.bias", keys, 0.0F, 0.3F);
+                }
+            }
+            add_matrix(prefix + "attn_output.weight", spec_.width, spec_.width, 2.0F * branch);
+            add_vector(prefix + "ffn_norm.weight", spec_.width, 1.0F, 0.1F);
+            add_matrix(prefix + "ffn_gate.weight", spec_.width, spec_.ffn_width, 1.0F);
+            add_matrix(prefix + "ffn_up.weight", spec_.width, spec_.ffn_width, 1.0F);
+            add_matrix(prefix + "ffn_down.weight", spec_.ffn_width, spec_.width, 2.0F * branch);
+            if (spec_.has_biases) {
+                add_vector(prefix + "attn_output.bias", spec_.width, 0.0F, 0.1F);
+                add_vector(prefix + "ffn_gate.bias", spec_.ffn_width, 0.0F, 0.1F);
+                add_vector(prefix + "ffn_up.bias", spec_.ffn_width, 0.0F, 0.1F);
+                add_vector(prefix + "ffn_down.bias", spec_.width, 0.0F, 0.1F);
+            }
+        }
+    }
+
+    bool write_tensor(std::FILE* out, const Entry& entry, Random& random) const {
+        const ggml_tensor* t = entry.tensor;
+        const std::int64_t n_rows = t->ne[1];
+        const std::int64_t at_once = std::max<std::int64_t>(1, (1 << 20) / t->ne[0]);
+        std::vector<float> values;
+        std::vector<std::uint8_t> bytes;
+        for (std::int64_t row = 0; row < n_rows; row += at_once) {
+            const std::int64_t n = std::min(at_once, n_rows - row);
+            values.resize(static_cast<std::size_t>(n * t->ne[0]));
+            for (float& value : values) value = entry.mean + entry.deviation * random.next();
+            bytes.resize(ggml_row_size(t->type, t->ne[0]) * static_cast<std::size_t>(n));
+            if (t->type == GGML_TYPE_F32) {
+                std::memcpy(bytes.data(), values.data(), bytes.size());
+            } else {
+                ggml_quantize_chunk(t->type, values.data(), bytes.data(), 0, n, t->ne[0], nullptr);
+            }
+            if (std::fwrite(bytes.data(), 1, bytes.size(), out) != bytes.size()) return false;
+        }
+        const std::size_t alignment = gguf_get_alignment(file_.get());
+        bytes.assign(GGML_PAD(ggml_nbytes(t), alignment) - ggml_nbytes(t), 0);
+        return std::fwrite(bytes.data(), 1, bytes.size(), out) == bytes.size();
+    }
+
+    const RandomLlama& spec_;
+    GgufPointer file_;
+    GgmlPointer context_;
+    std::int64_t vocabulary_ = 0;
+    std::vector<Entry> entries_;
+};
+
+}  // namespace
+
+bool write_random_llama(const std::string& path, const RandomLlama& spec) {
+    return Writer(spec).write(path);
+}
+
+}  // namespace clasp::test
