@@ -71,6 +71,32 @@ void load_backends_once() {
     static_cast<void>(loaded);
 }
 
+// A number for how a graph is wired: operations, operands, what is allocated already, what must survive.
+// Sizes are left out: ggml checks those itself.
+std::uint64_t wiring_of(ggml_cgraph* graph) {
+    std::uint64_t hash = 0xCBF29CE484222325ULL;
+    const auto add = [&hash](std::uint64_t value) {
+        hash = (hash ^ value) * 0x100000001B3ULL;
+        hash ^= hash >> 29;
+    };
+    const auto add_tensor = [&add](const ggml_tensor* tensor) {
+        add(reinterpret_cast<std::uintptr_t>(tensor));
+        if (tensor == nullptr) return;
+        add(static_cast<std::uint64_t>(tensor->op));
+        add(static_cast<std::uint64_t>(tensor->flags));
+        add(reinterpret_cast<std::uintptr_t>(tensor->view_src));
+        add(static_cast<std::uint64_t>(tensor->buffer != nullptr));
+    };
+    const int n_nodes = ggml_graph_n_nodes(graph);
+    add(static_cast<std::uint64_t>(n_nodes));
+    for (int i = 0; i < n_nodes; ++i) {
+        const ggml_tensor* node = ggml_graph_node(graph, i);
+        add_tensor(node);
+        for (const ggml_tensor* operand : node->src) add_tensor(operand);
+    }
+    return hash;
+}
+
 }  // namespace
 
 void set_ggml_log(LogSink sink) {
@@ -186,6 +212,7 @@ GraphRunner::~GraphRunner() {
 }
 
 Status GraphRunner::reserve(ggml_cgraph* graph) {
+    placed_wiring_ = 0;
     ggml_backend_sched_reset(scheduler_);
     if (!ggml_backend_sched_reserve(scheduler_, graph)) {
         return {Code::OutOfMemory, "no memory for the intermediate results of a graph"};
@@ -194,6 +221,11 @@ Status GraphRunner::reserve(ggml_cgraph* graph) {
 }
 
 Status GraphRunner::allocate(ggml_cgraph* graph) {
+    const std::uint64_t wiring = wiring_of(graph);
+    if (wiring != placed_wiring_) {
+        CLASP_RETURN_IF_ERROR(reserve(graph));
+        placed_wiring_ = wiring;
+    }
     ggml_backend_sched_reset(scheduler_);
     if (!ggml_backend_sched_alloc_graph(scheduler_, graph)) {
         return {Code::OutOfMemory, "no memory for the intermediate results of a graph"};

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -90,6 +91,8 @@ class GraphRunner {
     // Makes room for the largest graph to come, so that later ones allocate nothing.
     Status reserve(ggml_cgraph* graph);
     // Places the graph's tensors; those of the graph before are gone. Then set inputs, then compute().
+    // ggml's scheduler would reuse the placement of the graph before whenever node counts and sizes fit,
+    // even if the two graphs are wired differently; here a differently wired graph is placed anew.
     Status allocate(ggml_cgraph* graph);
     // Returns Cancelled soon after *cancel becomes true. cancel may be null.
     Status compute(ggml_cgraph* graph, const std::atomic<bool>* cancel = nullptr);
@@ -105,6 +108,7 @@ class GraphRunner {
     std::shared_ptr<Compute> compute_;
     std::vector<ggml_backend_t> backends_;  // the CPU is last
     ggml_backend_sched_t scheduler_ = nullptr;
+    std::uint64_t placed_wiring_ = 0;            // of the graph that the scheduler's placement is for
     const std::atomic<bool>* cancel_ = nullptr;  // of the compute() under way
 };
 
