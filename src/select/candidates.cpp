@@ -36,7 +36,7 @@ ColumnSelection select_columns(std::size_t n_columns, SelectWorkspace::Buffers& 
         }
         buffers.column_blocks.push_back(block);
     }
-    return {columns, buffers.column_blocks, i};
+    return {columns.data(), columns.size(), buffers.column_blocks.data(), buffers.column_blocks.size(), i};
 }
 
 }  // namespace

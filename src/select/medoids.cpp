@@ -31,7 +31,8 @@ void fill_slots(const Similarities& similarities, std::size_t n_slots, bool has_
     } else {
         nearest.assign(similarities.n, -std::numeric_limits<float>::infinity());
     }
-    kernels.max_rows(similarities.data, similarities.stride, buffers.chosen, similarities.n, nearest.data());
+    kernels.max_rows(similarities.data, similarities.stride, buffers.chosen.data(), buffers.chosen.size(),
+                     similarities.n, nearest.data());
     while (buffers.chosen.size() < n_slots) {
         std::uint32_t farthest = 0;
         bool found = false;
@@ -42,7 +43,7 @@ void fill_slots(const Similarities& similarities, std::size_t n_slots, bool has_
         }
         buffers.chosen.push_back(farthest);
         buffers.is_chosen[farthest] = 1;
-        kernels.max_rows(similarities.data, similarities.stride, {&farthest, 1}, similarities.n,
+        kernels.max_rows(similarities.data, similarities.stride, &farthest, 1, similarities.n,
                          nearest.data());
     }
 }

@@ -59,7 +59,8 @@ void choose_pivots(std::span<const float> scores, std::size_t n_pivots, SelectWo
 
 void redundancy_to_pivots(const GramView& gram, const Kernels& kernels, SelectWorkspace::Buffers& buffers) {
     buffers.row_maximum.assign(gram.rows, -std::numeric_limits<float>::infinity());
-    kernels.max_rows(gram.data, gram.stride, buffers.pivot_rows, gram.rows, buffers.row_maximum.data());
+    kernels.max_rows(gram.data, gram.stride, buffers.pivot_rows.data(), buffers.pivot_rows.size(), gram.rows,
+                     buffers.row_maximum.data());
     buffers.redundancy.resize(buffers.candidate_rows.size());
     for (std::size_t t = 0; t < buffers.candidate_rows.size(); ++t) {
         buffers.redundancy[t] = buffers.row_maximum[buffers.candidate_rows[t]];
@@ -72,7 +73,8 @@ void redundancy_to_mean(const Similarities& similarities, const Kernels& kernels
     buffers.order.resize(n);
     std::iota(buffers.order.begin(), buffers.order.end(), 0U);
     buffers.redundancy.resize(n);
-    kernels.sum_rows(similarities.data, similarities.stride, buffers.order, n, buffers.redundancy.data());
+    kernels.sum_rows(similarities.data, similarities.stride, buffers.order.data(), n, n,
+                     buffers.redundancy.data());
     const float scale = direction_scale(buffers.redundancy.data(), buffers.order).value_or(0.0F);
     for (float& value : buffers.redundancy) value *= scale;
 }

@@ -125,8 +125,9 @@ class Kmeans {
         const std::size_t n = similarities_.n;
         for_blocks(pool_, n, n * n_members, [&](std::size_t begin, std::size_t end) {
             for (std::size_t i = 0; i < clusters.size(); ++i) {
-                kernels_.sum_rows(similarities_.data + begin, similarities_.stride, members_of(clusters[i]),
-                                  end - begin, spare[i] + begin);
+                const std::span<const std::uint32_t> members = members_of(clusters[i]);
+                kernels_.sum_rows(similarities_.data + begin, similarities_.stride, members.data(),
+                                  members.size(), end - begin, spare[i] + begin);
             }
         });
         for (std::size_t i = 0; i < clusters.size(); ++i) {

@@ -31,8 +31,10 @@ struct ColumnBlock {
 // The wanted columns of a row, in two forms: all of them, and by blocks. Blocks lie wholly inside the
 // row; columns from tail_begin (a position in columns) on are in no block.
 struct ColumnSelection {
-    std::span<const std::uint32_t> columns;
-    std::span<const ColumnBlock> blocks;
+    const std::uint32_t* columns = nullptr;
+    std::size_t n_columns = 0;
+    const ColumnBlock* blocks = nullptr;
+    std::size_t n_blocks = 0;
     std::size_t tail_begin = 0;
 };
 
@@ -58,12 +60,12 @@ struct Kernels {
     void (*gather_columns)(const float* row, const ColumnSelection& selection, float* out);
 
     // out[i] = sum over members m of rows[m * stride + i], members in order, by chunks of kSumChunk.
-    void (*sum_rows)(const float* rows, std::size_t stride, std::span<const std::uint32_t> members,
-                     std::size_t n, float* out);
+    void (*sum_rows)(const float* rows, std::size_t stride, const std::uint32_t* members,
+                     std::size_t n_members, std::size_t n, float* out);
 
     // out[i] = max(out[i], rows[m * stride + i]) over members m.
-    void (*max_rows)(const float* rows, std::size_t stride, std::span<const std::uint32_t> members,
-                     std::size_t n, float* out);
+    void (*max_rows)(const float* rows, std::size_t stride, const std::uint32_t* members,
+                     std::size_t n_members, std::size_t n, float* out);
 
     // best[i] = max over k < n_rows of rows[k][begin + i] * scales[k]; index[i] = the smallest such k.
     void (*best_rows)(const float* const* rows, const float* scales, std::size_t n_rows, std::size_t begin,
@@ -84,11 +86,8 @@ std::span<const Kernels* const> usable_kernels();
 void force_kernels(const Kernels* kernels);
 
 const Kernels& scalar_kernels();
-#if defined(CLASP_KERNELS_X86)
-const Kernels& avx2_kernels();
-const Kernels& avx512_kernels();
-#elif defined(CLASP_KERNELS_NEON)
-const Kernels& neon_kernels();
-#endif
+const Kernels& avx2_kernels();    // x86-64 only
+const Kernels& avx512_kernels();  // x86-64 only
+const Kernels& neon_kernels();    // 64-bit ARM only
 
 }  // namespace clasp::selection

@@ -40,15 +40,15 @@ void scale_row(const float* row, std::size_t n, double scale, float* out) {
 }
 
 void gather_columns(const float* row, const ColumnSelection& selection, float* out) {
-    for (const std::uint32_t column : selection.columns) *out++ = row[column];
+    for (std::size_t i = 0; i < selection.n_columns; ++i) out[i] = row[selection.columns[i]];
 }
 
-void sum_rows(const float* rows, std::size_t stride, std::span<const std::uint32_t> members, std::size_t n,
-              float* out) {
+void sum_rows(const float* rows, std::size_t stride, const std::uint32_t* members, std::size_t n_members,
+              std::size_t n, float* out) {
     for (std::size_t i = 0; i < n; ++i) {
         float total = 0;
-        for (std::size_t first = 0; first < members.size(); first += kSumChunk) {
-            const std::size_t end = first + kSumChunk < members.size() ? first + kSumChunk : members.size();
+        for (std::size_t first = 0; first < n_members; first += kSumChunk) {
+            const std::size_t end = first + kSumChunk < n_members ? first + kSumChunk : n_members;
             float chunk = 0;
             for (std::size_t m = first; m < end; ++m) chunk += rows[members[m] * stride + i];
             total += chunk;
@@ -57,10 +57,10 @@ void sum_rows(const float* rows, std::size_t stride, std::span<const std::uint32
     }
 }
 
-void max_rows(const float* rows, std::size_t stride, std::span<const std::uint32_t> members, std::size_t n,
-              float* out) {
-    for (const std::uint32_t member : members) {
-        const float* row = rows + member * stride;
+void max_rows(const float* rows, std::size_t stride, const std::uint32_t* members, std::size_t n_members,
+              std::size_t n, float* out) {
+    for (std::size_t m = 0; m < n_members; ++m) {
+        const float* row = rows + members[m] * stride;
         for (std::size_t i = 0; i < n; ++i) out[i] = row[i] > out[i] ? row[i] : out[i];
     }
 }

@@ -1,0 +1,159 @@
+// Private. The row kernels written once on the compiler's vector types. Each instruction-set file sets
+// CLASP_VECTOR_BYTES and includes this once; everything has internal linkage, and nothing from the
+// standard library's templates is used, so that no code for one instruction set can leak into another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "select/kernels/kernels.h"
+
+namespace clasp::selection {
+namespace {
+
+constexpr std::size_t kLanes = CLASP_VECTOR_BYTES / sizeof(float);
+
+using Floats = float __attribute__((vector_size(CLASP_VECTOR_BYTES)));
+using Bits = std::uint32_t __attribute__((vector_size(CLASP_VECTOR_BYTES)));
+using HalfFloats = float __attribute__((vector_size(CLASP_VECTOR_BYTES / 2)));
+using Doubles = double __attribute__((vector_size(CLASP_VECTOR_BYTES)));
+
+template <typename Vector, typename Element>
+inline Vector load(const Element* from) {
+    Vector vector;
+    __builtin_memcpy(&vector, from, sizeof vector);
+    return vector;
+}
+
+template <typename Vector, typename Element>
+inline void store(Element* to, Vector vector) {
+    __builtin_memcpy(to, &vector, sizeof vector);
+}
+
+double squared_norm(const float* row, std::size_t n) {
+    constexpr std::size_t kPerVector = kLanes / 2;
+    constexpr std::size_t kVectors = kNormLanes / kPerVector;
+    Doubles sums[kVectors] = {};
+    std::size_t i = 0;
+    for (; i + kNormLanes <= n; i += kNormLanes) {
+        for (std::size_t v = 0; v < kVectors; ++v) {
+            const Doubles values =
+                __builtin_convertvector(load<HalfFloats>(row + i + v * kPerVector), Doubles);
+            sums[v] += values * values;
+        }
+    }
+    double lanes[kNormLanes];
+    __builtin_memcpy(lanes, sums, sizeof lanes);
+    for (; i < n; ++i) {
+        const auto value = static_cast<double>(row[i]);
+        lanes[i % kNormLanes] += value * value;
+    }
+    double sum = 0;
+    for (const double lane : lanes) sum += lane;
+    return sum;
+}
+
+void scale_row(const float* row, std::size_t n, double scale, float* out) {
+    constexpr std::size_t kPerVector = kLanes / 2;
+    std::size_t i = 0;
+    for (; i + kPerVector <= n; i += kPerVector) {
+        const Doubles values = __builtin_convertvector(load<HalfFloats>(row + i), Doubles) * scale;
+        store(out + i, __builtin_convertvector(values, HalfFloats));
+    }
+    for (; i < n; ++i) out[i] = static_cast<float>(static_cast<double>(row[i]) * scale);
+}
+
+// One run of kVectors vectors of columns, all members.
+template <std::size_t kVectors>
+inline void sum_columns(const float* rows, std::size_t stride, const std::uint32_t* members,
+                        std::size_t n_members, float* out) {
+    const std::uint32_t* member = members;
+    const std::uint32_t* const end = member + n_members;
+    Floats totals[kVectors] = {};
+    while (member != end) {
+        const std::uint32_t* const chunk_end =
+            static_cast<std::size_t>(end - member) > kSumChunk ? member + kSumChunk : end;
+        Floats chunk[kVectors] = {};
+        for (; member != chunk_end; ++member) {
+            const float* row = rows + *member * stride;
+            for (std::size_t v = 0; v < kVectors; ++v) chunk[v] += load<Floats>(row + v * kLanes);
+        }
+        for (std::size_t v = 0; v < kVectors; ++v) totals[v] += chunk[v];
+    }
+    for (std::size_t v = 0; v < kVectors; ++v) store(out + v * kLanes, totals[v]);
+}
+
+void sum_rows(const float* rows, std::size_t stride, const std::uint32_t* members, std::size_t n_members,
+              std::size_t n, float* out) {
+    constexpr std::size_t kWide = 4;
+    std::size_t i = 0;
+    for (; i + kWide * kLanes <= n; i += kWide * kLanes)
+        sum_columns<kWide>(rows + i, stride, members, n_members, out + i);
+    for (; i + kLanes <= n; i += kLanes) sum_columns<1>(rows + i, stride, members, n_members, out + i);
+    if (i < n) scalar_kernels().sum_rows(rows + i, stride, members, n_members, n - i, out + i);
+}
+
+void max_rows(const float* rows, std::size_t stride, const std::uint32_t* members, std::size_t n_members,
+              std::size_t n, float* out) {
+    std::size_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+        Floats largest = load<Floats>(out + i);
+        for (std::size_t m = 0; m < n_members; ++m) {
+            const Floats values = load<Floats>(rows + members[m] * stride + i);
+            largest = values > largest ? values : largest;
+        }
+        store(out + i, largest);
+    }
+    if (i < n) scalar_kernels().max_rows(rows + i, stride, members, n_members, n - i, out + i);
+}
+
+// Lets kRows consecutive centres, the first being number k, compete with the best so far.
+template <std::size_t kRows>
+inline void compete(const float* const* rows, const float* scales, std::size_t k, std::size_t begin,
+                    std::size_t n, float* best, std::uint32_t* index) {
+    for (std::size_t i = 0; i + kLanes <= n; i += kLanes) {
+        Floats largest = load<Floats>(best + i);
+        Bits where = load<Bits>(index + i);
+        for (std::size_t r = 0; r < kRows; ++r) {
+            const Floats values = load<Floats>(rows[k + r] + begin + i) * scales[k + r];
+            const auto is_larger = values > largest;
+            largest = is_larger ? values : largest;
+            where = is_larger ? Bits{} + static_cast<std::uint32_t>(k + r) : where;
+        }
+        store(best + i, largest);
+        store(index + i, where);
+    }
+}
+
+void best_rows(const float* const* rows, const float* scales, std::size_t n_rows, std::size_t begin,
+               std::size_t n, float* best, std::uint32_t* index) {
+    constexpr std::size_t kWide = 4;
+    const std::size_t n_vector = n / kLanes * kLanes;
+    for (std::size_t i = 0; i < n_vector; i += kLanes) {
+        store(best + i, load<Floats>(rows[0] + begin + i) * scales[0]);
+        store(index + i, Bits{});
+    }
+    std::size_t k = 1;
+    for (; k + kWide <= n_rows; k += kWide) compete<kWide>(rows, scales, k, begin, n_vector, best, index);
+    for (; k < n_rows; ++k) compete<1>(rows, scales, k, begin, n_vector, best, index);
+    if (n_vector < n) {
+        scalar_kernels().best_rows(rows, scales, n_rows, begin + n_vector, n - n_vector, best + n_vector,
+                                   index + n_vector);
+    }
+}
+
+std::uint32_t max_bits(const float* row, const std::uint32_t* mask, std::size_t n) {
+    Bits largest = {};
+    std::size_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+        Bits bits = load<Bits>(row + i) & load<Bits>(mask + i);
+        largest = bits > largest ? bits : largest;
+    }
+    std::uint32_t result = i < n ? scalar_kernels().max_bits(row + i, mask + i, n - i) : 0;
+    for (std::size_t lane = 0; lane < kLanes; ++lane)
+        result = largest[lane] > result ? largest[lane] : result;
+    return result;
+}
+
+}  // namespace
+}  // namespace clasp::selection
