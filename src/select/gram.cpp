@@ -12,14 +12,13 @@ namespace clasp::selection {
 namespace {
 
 // Depth of one pass over the accumulators: a panel of this depth stays in the first-level cache.
-constexpr std::size_t kDepth = 256;
+constexpr std::size_t kDepth = 128;
 
-// Rows of one block of the result: two blocks of packed rows of depth kDepth stay in the second-level
-// cache. A multiple of every kernel's panel.
-constexpr std::size_t kBlockRows = 96;
-
-// Elements of a row that are normalised at a time before they are spread over the panel.
-constexpr std::size_t kPackColumns = 64;
+// Rows of one block of the result, a multiple of every kernel's panel: two blocks of packed rows of
+// depth kDepth stay in the second-level cache. With many threads blocks are smaller, so that there are
+// enough of them. Entries do not depend on the block they are computed in.
+constexpr std::size_t kLargeBlock = 192;
+constexpr std::size_t kSmallBlock = 96;
 
 constexpr std::size_t kMaxPanel = 48;
 
@@ -32,19 +31,13 @@ struct PackedRows {
 // Writes one panel: normalised rows first ... first + panel - 1, zeros where there are none.
 void pack_panel(const FeatureView& features, std::span<const TokenIndex> rows, std::size_t n,
                 std::size_t first, const double* inverse_norms, const Kernels& kernels, float* out) {
-    float unit[kMaxPanel][kPackColumns] = {};
+    const float* pointers[kMaxPanel] = {};
     const std::size_t n_rows = std::min(kernels.panel, n - first);
-    for (std::size_t begin = 0; begin < features.width; begin += kPackColumns) {
-        const std::size_t columns = std::min(kPackColumns, features.width - begin);
-        for (std::size_t i = 0; i < n_rows; ++i) {
-            const std::size_t row = rows.empty() ? first + i : rows[first + i];
-            kernels.scale_row(features.data + row * features.stride + begin, columns,
-                              inverse_norms[first + i], unit[i]);
-        }
-        for (std::size_t column = 0; column < columns; ++column) {
-            for (std::size_t i = 0; i < kernels.panel; ++i) *out++ = unit[i][column];
-        }
+    for (std::size_t i = 0; i < n_rows; ++i) {
+        const std::size_t row = rows.empty() ? first + i : rows[first + i];
+        pointers[i] = features.data + row * features.stride;
     }
+    kernels.pack_rows(pointers, inverse_norms + first, n_rows, kernels.panel, features.width, out);
 }
 
 // One tile of kTileRows x panel entries, clipped at the edge of the matrix.
@@ -80,9 +73,9 @@ void multiply_panels(const PackedRows& packed, const Kernels& kernels, std::size
 }
 
 // One block of the upper triangle over the whole depth, and its mirror image below.
-void multiply_block(const PackedRows& packed, const Kernels& kernels, std::size_t block_row,
-                    std::size_t block_column, float* out, std::size_t out_stride) {
-    const std::size_t panels_per_block = kBlockRows / kernels.panel;
+void multiply_block(const PackedRows& packed, const Kernels& kernels, std::size_t block_rows,
+                    std::size_t block_row, std::size_t block_column, float* out, std::size_t out_stride) {
+    const std::size_t panels_per_block = block_rows / kernels.panel;
     const std::size_t n_panels = (packed.n + kernels.panel - 1) / kernels.panel;
     const std::size_t p_begin = block_row * panels_per_block;
     const std::size_t q_begin = block_column * panels_per_block;
@@ -96,10 +89,10 @@ void multiply_block(const PackedRows& packed, const Kernels& kernels, std::size_
             }
         }
     }
-    const std::size_t row_end = std::min(packed.n, (block_row + 1) * kBlockRows);
-    const std::size_t column_end = std::min(packed.n, (block_column + 1) * kBlockRows);
-    for (std::size_t column = block_column * kBlockRows; column < column_end; ++column) {
-        for (std::size_t row = block_row * kBlockRows; row < std::min(row_end, column); ++row) {
+    const std::size_t row_end = std::min(packed.n, (block_row + 1) * block_rows);
+    const std::size_t column_end = std::min(packed.n, (block_column + 1) * block_rows);
+    for (std::size_t column = block_column * block_rows; column < column_end; ++column) {
+        for (std::size_t row = block_row * block_rows; row < std::min(row_end, column); ++row) {
             out[column * out_stride + row] = out[row * out_stride + column];
         }
     }
@@ -168,7 +161,8 @@ Status gram_of_rows(const FeatureView& features, std::span<const TokenIndex> row
     });
 
     const PackedRows packed = {buffers.packed.data(), n, features.width};
-    const std::size_t n_blocks = (n + kBlockRows - 1) / kBlockRows;
+    const std::size_t block_rows = pool != nullptr && pool->size() > 2 ? kSmallBlock : kLargeBlock;
+    const std::size_t n_blocks = (n + block_rows - 1) / block_rows;
     run_parts(pool, n_blocks * (n_blocks + 1) / 2, [&](std::size_t part) {
         std::size_t block_row = 0;
         std::size_t block_column = part;
@@ -176,7 +170,7 @@ Status gram_of_rows(const FeatureView& features, std::span<const TokenIndex> row
             block_column -= n_blocks - block_row;
             ++block_row;
         }
-        multiply_block(packed, kernels, block_row, block_row + block_column, out, out_stride);
+        multiply_block(packed, kernels, block_rows, block_row, block_row + block_column, out, out_stride);
     });
     return ok_status();
 }

@@ -53,8 +53,10 @@ struct Kernels {
     // Sum of squares of n floats, in double. Not finite exactly when one of them is not.
     double (*squared_norm)(const float* row, std::size_t n);
 
-    // out[i] = row[i] * scale, computed in double.
-    void (*scale_row)(const float* row, std::size_t n, double scale, float* out);
+    // out[c * width + r] = rows[r][c] * scales[r], computed in double, for c < n_columns, r < n_rows; 0 for
+    // n_rows <= r < width. width is a multiple of 8.
+    void (*pack_rows)(const float* const* rows, const double* scales, std::size_t n_rows, std::size_t width,
+                      std::size_t n_columns, float* out);
 
     // out[i] = row[columns[i]]. May write up to 7 floats beyond the last one.
     void (*gather_columns)(const float* row, const ColumnSelection& selection, float* out);

@@ -9,38 +9,67 @@ namespace {
 
 constexpr std::size_t kPanel = 24;
 
-// 24 accumulators, 6 columns and 1 vector of rows: 31 of the 32 registers.
+// Four rows by four columns. Six of them make a tile: 24 accumulators, 6 columns and 1 vector of rows,
+// 31 of the 32 registers. Named one by one, because compilers keep arrays of them in memory.
+struct TileColumns {
+    float32x4_t row0, row1, row2, row3;
+};
+
+inline void multiply(float32x4_t rows, const float* b, TileColumns& sums) {
+    const float32x4_t columns = vld1q_f32(b);
+    sums.row0 = vfmaq_laneq_f32(sums.row0, columns, rows, 0);
+    sums.row1 = vfmaq_laneq_f32(sums.row1, columns, rows, 1);
+    sums.row2 = vfmaq_laneq_f32(sums.row2, columns, rows, 2);
+    sums.row3 = vfmaq_laneq_f32(sums.row3, columns, rows, 3);
+}
+
+inline void write_row(float32x4_t sums, float* out, bool add) {
+    vst1q_f32(out, add ? vaddq_f32(vld1q_f32(out), sums) : sums);
+}
+
+inline void write(const TileColumns& sums, float* out, std::size_t out_stride, bool add) {
+    write_row(sums.row0, out, add);
+    write_row(sums.row1, out + out_stride, add);
+    write_row(sums.row2, out + 2 * out_stride, add);
+    write_row(sums.row3, out + 3 * out_stride, add);
+}
+
 void gram_tile(std::size_t depth, const float* a, const float* b, float* out, std::size_t out_stride,
                bool add) {
-    float32x4_t sums[kTileRows][6];
-    for (auto& row : sums) {
-        for (float32x4_t& sum : row) sum = vdupq_n_f32(0.0F);
-    }
+    const float32x4_t zero = vdupq_n_f32(0.0F);
+    TileColumns sums0 = {zero, zero, zero, zero};
+    TileColumns sums1 = sums0, sums2 = sums0, sums3 = sums0, sums4 = sums0, sums5 = sums0;
     for (std::size_t k = 0; k < depth; ++k, a += kPanel, b += kPanel) {
         const float32x4_t rows = vld1q_f32(a);
-        for (std::size_t v = 0; v < 6; ++v) {
-            const float32x4_t column = vld1q_f32(b + 4 * v);
-            sums[0][v] = vfmaq_laneq_f32(sums[0][v], column, rows, 0);
-            sums[1][v] = vfmaq_laneq_f32(sums[1][v], column, rows, 1);
-            sums[2][v] = vfmaq_laneq_f32(sums[2][v], column, rows, 2);
-            sums[3][v] = vfmaq_laneq_f32(sums[3][v], column, rows, 3);
-        }
+        multiply(rows, b, sums0);
+        multiply(rows, b + 4, sums1);
+        multiply(rows, b + 8, sums2);
+        multiply(rows, b + 12, sums3);
+        multiply(rows, b + 16, sums4);
+        multiply(rows, b + 20, sums5);
     }
-    for (std::size_t i = 0; i < kTileRows; ++i) {
-        for (std::size_t v = 0; v < 6; ++v) {
-            float* to = out + i * out_stride + v * 4;
-            vst1q_f32(to, add ? vaddq_f32(vld1q_f32(to), sums[i][v]) : sums[i][v]);
-        }
-    }
+    write(sums0, out, out_stride, add);
+    write(sums1, out + 4, out_stride, add);
+    write(sums2, out + 8, out_stride, add);
+    write(sums3, out + 12, out_stride, add);
+    write(sums4, out + 16, out_stride, add);
+    write(sums5, out + 20, out_stride, add);
 }
 
 }  // namespace
 
 const Kernels& neon_kernels() {
     // There is no cheap permutation by a table of floats: columns are gathered one by one.
-    static const Kernels table = {
-        "neon",   kPanel,   gram_tile, squared_norm, scale_row, scalar_kernels().gather_columns,
-        sum_rows, max_rows, best_rows, max_bits};
+    static const Kernels table = {"neon",
+                                  kPanel,
+                                  gram_tile,
+                                  squared_norm,
+                                  scalar_kernels().pack_rows,
+                                  scalar_kernels().gather_columns,
+                                  sum_rows,
+                                  max_rows,
+                                  best_rows,
+                                  max_bits};
     return table;
 }
 

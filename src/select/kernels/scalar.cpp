@@ -35,8 +35,14 @@ double squared_norm(const float* row, std::size_t n) {
     return sum;
 }
 
-void scale_row(const float* row, std::size_t n, double scale, float* out) {
-    for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<float>(static_cast<double>(row[i]) * scale);
+void pack_rows(const float* const* rows, const double* scales, std::size_t n_rows, std::size_t width,
+               std::size_t n_columns, float* out) {
+    for (std::size_t c = 0; c < n_columns; ++c) {
+        for (std::size_t r = 0; r < width; ++r) {
+            const double value = r < n_rows ? static_cast<double>(rows[r][c]) * scales[r] : 0.0;
+            out[c * width + r] = static_cast<float>(value);
+        }
+    }
 }
 
 void gather_columns(const float* row, const ColumnSelection& selection, float* out) {
@@ -94,7 +100,7 @@ std::uint32_t max_bits(const float* row, const std::uint32_t* mask, std::size_t 
 }  // namespace
 
 const Kernels& scalar_kernels() {
-    static constexpr Kernels kTable = {"scalar",       kPanel,   gram_tile, squared_norm, scale_row,
+    static constexpr Kernels kTable = {"scalar",       kPanel,   gram_tile, squared_norm, pack_rows,
                                        gather_columns, sum_rows, max_rows,  best_rows,    max_bits};
     return kTable;
 }

@@ -53,16 +53,6 @@ double squared_norm(const float* row, std::size_t n) {
     return sum;
 }
 
-void scale_row(const float* row, std::size_t n, double scale, float* out) {
-    constexpr std::size_t kPerVector = kLanes / 2;
-    std::size_t i = 0;
-    for (; i + kPerVector <= n; i += kPerVector) {
-        const Doubles values = __builtin_convertvector(load<HalfFloats>(row + i), Doubles) * scale;
-        store(out + i, __builtin_convertvector(values, HalfFloats));
-    }
-    for (; i < n; ++i) out[i] = static_cast<float>(static_cast<double>(row[i]) * scale);
-}
-
 // One run of kVectors vectors of columns, all members.
 template <std::size_t kVectors>
 inline void sum_columns(const float* rows, std::size_t stride, const std::uint32_t* members,
