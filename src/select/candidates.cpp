@@ -22,6 +22,15 @@ Status bad_entry(std::size_t row, std::size_t column, float entry) {
                                        ", not a cosine in [-1, 1]"};
 }
 
+// 2^20 is as fine as cosines in single precision are exact: those of equal tokens come out as 1. Many
+// tokens get less, so that the sum of all of them still fits.
+std::int32_t fixed_point_one(std::size_t n) {
+    const double largest_sum = static_cast<double>(kLargestEntry) * static_cast<double>(n);
+    std::int32_t one = std::int32_t{1} << 20;
+    while (largest_sum * static_cast<double>(one) > 0x7FFFFFFF - static_cast<double>(n)) one /= 2;
+    return one;
+}
+
 // Describes the wanted columns by blocks of eight neighbours (see ColumnSelection).
 ColumnSelection select_columns(std::size_t n_columns, SelectWorkspace::Buffers& buffers) {
     const std::span<const std::uint32_t> columns = buffers.candidate_rows;
@@ -114,17 +123,19 @@ void split_live(std::span<const TokenIndex> live, SelectWorkspace::Buffers& buff
 Similarities gather_similarities(const GramView& gram, const Kernels& kernels, ThreadPool* pool,
                                  SelectWorkspace::Buffers& buffers) {
     const std::size_t n = buffers.candidate_rows.size();
-    if (n == gram.rows) return {gram.data, gram.stride, n};
-    const std::size_t stride = round_up(n + 7, kRowAlign);  // gather_columns may write 7 floats too many
+    const std::size_t stride = round_up(n + 7, kRowAlign);  // gather_fixed may write 7 integers too many
+    const std::int32_t one = fixed_point_one(n);
     buffers.similarities.resize(n * stride);
     const ColumnSelection columns = select_columns(gram.rows, buffers);
     for_blocks(pool, n, n * n, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
-            kernels.gather_columns(gram.data + buffers.candidate_rows[i] * gram.stride, columns,
-                                   buffers.similarities.data() + i * stride);
+            const std::uint32_t row = buffers.candidate_rows[i];
+            std::int32_t* out = buffers.similarities.data() + i * stride;
+            kernels.gather_fixed(gram.data + row * gram.stride, columns, static_cast<float>(one), out);
+            out[i] = out[i] > one / 2 ? one : 0;
         }
     });
-    return {buffers.similarities.data(), stride, n};
+    return {buffers.similarities.data(), stride, n, one};
 }
 
 }  // namespace clasp::selection

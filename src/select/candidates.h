@@ -23,7 +23,7 @@ Status check_entries(const GramView& gram, const Kernels& kernels, ThreadPool* p
 // index of each local position (empty: the position itself).
 void split_live(std::span<const TokenIndex> live, SelectWorkspace::Buffers& buffers);
 
-// The candidates' part of the Gram matrix: itself if all rows are candidates, otherwise a copy.
+// The candidates' part of the Gram matrix in fixed point, the diagonal exactly 1 (0 for zero vectors).
 Similarities gather_similarities(const GramView& gram, const Kernels& kernels, ThreadPool* pool,
                                  SelectWorkspace::Buffers& buffers);
 

@@ -1,6 +1,7 @@
 // Private. Lengths of sums of unit vectors, in Gram space.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -11,15 +12,17 @@ namespace clasp::selection {
 // A mean of unit vectors shorter than this has no direction: what is left is rounding error.
 inline constexpr double kShortestMean = 1e-3;
 
-// 1 / length of the sum of the members' unit vectors, or nothing if their mean has no direction.
-// sums[t] is the similarity of candidate t to the sum, so the squared length is the total of sums
-// over the members.
-inline std::optional<float> direction_scale(const float* sums, std::span<const std::uint32_t> members) {
-    double squared_length = 0;
-    for (const std::uint32_t member : members) squared_length += static_cast<double>(sums[member]);
-    const double shortest = kShortestMean * static_cast<double>(members.size());
-    if (!(squared_length > shortest * shortest)) return std::nullopt;
-    return static_cast<float>(1.0 / std::sqrt(squared_length));
+// What turns sums[t], the fixed-point similarity of candidate t to the sum of the members' unit vectors,
+// into the cosine to its direction: 1 / (one * length). Nothing if the mean has no direction. The
+// squared length is the total of sums over the members.
+inline std::optional<float> direction_scale(const std::int32_t* sums, std::span<const std::uint32_t> members,
+                                            std::int32_t one) {
+    std::int64_t total = 0;
+    for (const std::uint32_t member : members) total += sums[member];
+    const auto unit = static_cast<double>(one);
+    const double length = std::sqrt(std::max(0.0, static_cast<double>(total) / unit));
+    if (!(length > kShortestMean * static_cast<double>(members.size()))) return std::nullopt;
+    return static_cast<float>(1.0 / (unit * length));
 }
 
 }  // namespace clasp::selection

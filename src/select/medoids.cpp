@@ -1,5 +1,6 @@
 #include "select/medoids.h"
 
+#include <cmath>
 #include <limits>
 
 namespace clasp::selection {
@@ -25,14 +26,16 @@ void choose_medoids(const Similarities& similarities, SelectWorkspace::Buffers& 
 void fill_slots(const Similarities& similarities, std::size_t n_slots, bool has_pivots,
                 const Kernels& kernels, SelectWorkspace::Buffers& buffers) {
     if (buffers.chosen.size() >= n_slots) return;
-    std::vector<float>& nearest = buffers.nearest;
+    std::vector<std::int32_t>& nearest = buffers.nearest;
+    nearest.assign(similarities.n, std::numeric_limits<std::int32_t>::min());
     if (has_pivots) {
-        nearest.assign(buffers.redundancy.begin(), buffers.redundancy.end());
-    } else {
-        nearest.assign(similarities.n, -std::numeric_limits<float>::infinity());
+        const auto one = static_cast<float>(similarities.one);
+        for (std::size_t t = 0; t < similarities.n; ++t) {
+            nearest[t] = static_cast<std::int32_t>(std::lrint(buffers.redundancy[t] * one));
+        }
     }
-    kernels.max_rows(similarities.data, similarities.stride, buffers.chosen.data(), buffers.chosen.size(),
-                     similarities.n, nearest.data());
+    kernels.max_fixed_rows(similarities.data, similarities.stride, buffers.chosen.data(),
+                           buffers.chosen.size(), similarities.n, nearest.data());
     while (buffers.chosen.size() < n_slots) {
         std::uint32_t farthest = 0;
         bool found = false;
@@ -43,8 +46,8 @@ void fill_slots(const Similarities& similarities, std::size_t n_slots, bool has_
         }
         buffers.chosen.push_back(farthest);
         buffers.is_chosen[farthest] = 1;
-        kernels.max_rows(similarities.data, similarities.stride, &farthest, 1, similarities.n,
-                         nearest.data());
+        kernels.max_fixed_rows(similarities.data, similarities.stride, &farthest, 1, similarities.n,
+                               nearest.data());
     }
 }
 

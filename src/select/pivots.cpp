@@ -72,20 +72,26 @@ void redundancy_to_mean(const Similarities& similarities, const Kernels& kernels
     const std::size_t n = similarities.n;
     buffers.order.resize(n);
     std::iota(buffers.order.begin(), buffers.order.end(), 0U);
-    buffers.redundancy.resize(n);
+    buffers.centre_sums.resize(n);
     kernels.sum_rows(similarities.data, similarities.stride, buffers.order.data(), n, n,
-                     buffers.redundancy.data());
-    const float scale = direction_scale(buffers.redundancy.data(), buffers.order).value_or(0.0F);
-    for (float& value : buffers.redundancy) value *= scale;
+                     buffers.centre_sums.data());
+    const float scale =
+        direction_scale(buffers.centre_sums.data(), buffers.order, similarities.one).value_or(0.0F);
+    buffers.redundancy.resize(n);
+    for (std::size_t t = 0; t < n; ++t) {
+        buffers.redundancy[t] = static_cast<float>(buffers.centre_sums[t]) * scale;
+    }
 }
 
-void choose_seeds(std::size_t n_seeds, std::uint64_t seed, SelectWorkspace::Buffers& buffers) {
+void choose_seeds(std::size_t n_seeds, std::uint64_t seed, std::int32_t one,
+                  SelectWorkspace::Buffers& buffers) {
     const std::size_t n = buffers.redundancy.size();
     std::vector<double>& keys = buffers.seed_keys;
     keys.resize(n);
-    const double amplitude = seed == 0 ? 0.0 : standard_deviation(buffers.redundancy);
+    const double amplitude =
+        seed == 0 ? 0.0 : standard_deviation(buffers.redundancy) * static_cast<double>(one);
     for (std::size_t t = 0; t < n; ++t) {
-        keys[t] = static_cast<double>(buffers.redundancy[t]);
+        keys[t] = std::nearbyint(static_cast<double>(buffers.redundancy[t]) * static_cast<double>(one));
         if (seed != 0) keys[t] += amplitude * noise(seed, buffers.candidate_tokens[t]);
     }
     const auto before = [&](std::uint32_t a, std::uint32_t b) {

@@ -20,7 +20,8 @@ void redundancy_to_mean(const Similarities& similarities, const Kernels& kernels
                         SelectWorkspace::Buffers& buffers);
 
 // Eq. app-seed-bottom: buffers.seeds = the n_seeds candidates with the lowest redundancy, shaken when
-// seed is not 0.
-void choose_seeds(std::size_t n_seeds, std::uint64_t seed, SelectWorkspace::Buffers& buffers);
+// seed is not 0. Redundancies are compared in fixed point, so that copies of different pivots tie.
+void choose_seeds(std::size_t n_seeds, std::uint64_t seed, std::int32_t one,
+                  SelectWorkspace::Buffers& buffers);
 
 }  // namespace clasp::selection

@@ -131,7 +131,7 @@ void choose_coverage(const GramView& gram, std::size_t n_slots, const SelectOpti
     } else {
         selection::redundancy_to_mean(similarities, kernels, buffers);
     }
-    selection::choose_seeds(n_slots, options.seed, buffers);
+    selection::choose_seeds(n_slots, options.seed, similarities.one, buffers);
     for (const std::uint32_t candidate : buffers.seeds)
         plan.seeds.push_back(buffers.candidate_tokens[candidate]);
     plan.timings.seeds = watch.lap();

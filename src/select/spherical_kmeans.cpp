@@ -34,7 +34,8 @@ class Kmeans {
         for (std::size_t k = 0; k < n_clusters_; ++k) {
             b_.centre_rows[k] = similarities_.row(b_.seeds[k]);
             // A zero vector as centre is similar to nothing.
-            b_.centre_scales[k] = direction_scale(b_.centre_rows[k], {&b_.seeds[k], 1}).value_or(0.0F);
+            b_.centre_scales[k] =
+                direction_scale(b_.centre_rows[k], {&b_.seeds[k], 1}, similarities_.one).value_or(0.0F);
         }
         b_.assignment.assign(similarities_.n, static_cast<std::uint32_t>(n_clusters_));
         b_.next_assignment.resize(similarities_.n);
@@ -110,8 +111,8 @@ class Kmeans {
     }
 
     // False, and no change, if the sum has no direction.
-    bool move_centre(std::size_t k, const float* sums) {
-        const std::optional<float> scale = direction_scale(sums, members_of(k));
+    bool move_centre(std::size_t k, const std::int32_t* sums) {
+        const std::optional<float> scale = direction_scale(sums, members_of(k), similarities_.one);
         if (!scale) return false;
         b_.centre_rows[k] = sums;
         b_.centre_scales[k] = *scale;
@@ -119,7 +120,7 @@ class Kmeans {
     }
 
     void move_group(std::span<const std::uint32_t> clusters) {
-        float** spare = b_.owned_rows.data() + n_clusters_;
+        std::int32_t** spare = b_.owned_rows.data() + n_clusters_;
         std::size_t n_members = 0;
         for (const std::uint32_t k : clusters) n_members += members_of(k).size();
         const std::size_t n = similarities_.n;

@@ -18,13 +18,17 @@ inline std::size_t round_up(std::size_t n, std::size_t step) {
     return (n + step - 1) / step * step;
 }
 
-// Cosine similarities of the candidates among themselves: n x n, symmetric, borrowed.
+// Cosine similarities of the candidates among themselves, n x n, symmetric, borrowed; in fixed point
+// with `one` standing for 1. Integers make every sum exact: it does not matter in which order members
+// are added, equal tokens stay equal, and the two members of a cluster are equally near to its centre,
+// as on paper.
 struct Similarities {
-    const float* data = nullptr;
+    const std::int32_t* data = nullptr;
     std::size_t stride = 0;
     std::size_t n = 0;
+    std::int32_t one = 0;
 
-    [[nodiscard]] const float* row(std::size_t candidate) const { return data + candidate * stride; }
+    [[nodiscard]] const std::int32_t* row(std::size_t candidate) const { return data + candidate * stride; }
 };
 
 }  // namespace clasp::selection
@@ -53,22 +57,22 @@ struct SelectWorkspace::Buffers {
     std::vector<std::uint32_t> seeds;  // candidates, rising
 
     // clusters
-    std::vector<float> similarities;             // candidates x candidates, rows padded to kRowAlign
-    std::vector<float> centre_sums;              // one row per cluster and some spare ones
-    std::vector<float*> owned_rows;              // per cluster, then the spare ones: rows of centre_sums
-    std::vector<const float*> centre_rows;       // per cluster: similarity of each candidate to the sum
-    std::vector<float> centre_scales;            // per cluster: 1 / length of the sum
-    std::vector<std::uint32_t> assignment;       // per candidate
-    std::vector<std::uint32_t> next_assignment;  // per candidate
-    std::vector<float> best;                     // per candidate: similarity to its centre
-    std::vector<std::uint32_t> member_begin;     // per cluster, and the end
-    std::vector<std::uint32_t> members;          // candidates by cluster, rising within
-    std::vector<std::uint8_t> changed;           // per cluster
-    std::vector<std::uint32_t> pending;          // clusters whose sum has to be computed
+    std::vector<std::int32_t> similarities;        // candidates x candidates, rows padded to kRowAlign
+    std::vector<std::int32_t> centre_sums;         // one row per cluster and some spare ones
+    std::vector<std::int32_t*> owned_rows;         // per cluster, then the spare ones: rows of centre_sums
+    std::vector<const std::int32_t*> centre_rows;  // per cluster: similarity of each candidate to the sum
+    std::vector<float> centre_scales;              // per cluster: from entries of its row to cosines
+    std::vector<std::uint32_t> assignment;         // per candidate
+    std::vector<std::uint32_t> next_assignment;    // per candidate
+    std::vector<float> best;                       // per candidate: similarity to its centre
+    std::vector<std::uint32_t> member_begin;       // per cluster, and the end
+    std::vector<std::uint32_t> members;            // candidates by cluster, rising within
+    std::vector<std::uint8_t> changed;             // per cluster
+    std::vector<std::uint32_t> pending;            // clusters whose sum has to be computed
 
     // medoids
     std::vector<std::uint8_t> is_chosen;  // per candidate
-    std::vector<float> nearest;           // per candidate: largest similarity to a chosen token
+    std::vector<std::int32_t> nearest;    // per candidate: largest similarity to a chosen token
     std::vector<std::uint32_t> chosen;    // candidates
 };
 

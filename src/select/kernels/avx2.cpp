@@ -53,7 +53,7 @@ void gram_tile(std::size_t depth, const float* a, const float* b, float* out, st
 }
 
 // Eight floats times a double, rounded once.
-inline __m256 scaled(const float* from, double scale) {
+inline __m256 normalised(const float* from, double scale) {
     const __m256d factor = _mm256_set1_pd(scale);
     const __m128 low = _mm256_cvtpd_ps(_mm256_mul_pd(_mm256_cvtps_pd(_mm_loadu_ps(from)), factor));
     const __m128 high = _mm256_cvtpd_ps(_mm256_mul_pd(_mm256_cvtps_pd(_mm_loadu_ps(from + 4)), factor));
@@ -66,10 +66,10 @@ struct HalfBlock {
 };
 
 inline HalfBlock transpose_half(const float* const* rows, const double* scales, std::size_t c) {
-    const __m256 row0 = scaled(rows[0] + c, scales[0]);
-    const __m256 row1 = scaled(rows[1] + c, scales[1]);
-    const __m256 row2 = scaled(rows[2] + c, scales[2]);
-    const __m256 row3 = scaled(rows[3] + c, scales[3]);
+    const __m256 row0 = normalised(rows[0] + c, scales[0]);
+    const __m256 row1 = normalised(rows[1] + c, scales[1]);
+    const __m256 row2 = normalised(rows[2] + c, scales[2]);
+    const __m256 row3 = normalised(rows[3] + c, scales[3]);
     const __m256 low01 = _mm256_unpacklo_ps(row0, row1);
     const __m256 high01 = _mm256_unpackhi_ps(row0, row1);
     const __m256 low23 = _mm256_unpacklo_ps(row2, row3);
@@ -105,23 +105,34 @@ void pack_rows(const float* const* rows, const double* scales, std::size_t n_row
     }
 }
 
-void gather_columns(const float* row, const ColumnSelection& selection, float* out) {
+void gather_fixed(const float* row, const ColumnSelection& selection, float scale, std::int32_t* out) {
+    const __m256 factor = _mm256_set1_ps(scale);
     for (std::size_t i = 0; i < selection.n_blocks; ++i) {
         const ColumnBlock& block = selection.blocks[i];
         const __m256i permutation = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block.permutation));
-        const __m256 values = _mm256_loadu_ps(row + block.source);
-        _mm256_storeu_ps(out + block.target, _mm256_permutevar8x32_ps(values, permutation));
+        const __m256 values = _mm256_permutevar8x32_ps(_mm256_loadu_ps(row + block.source), permutation);
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + block.target),
+                            _mm256_cvtps_epi32(_mm256_mul_ps(values, factor)));
     }
     for (std::size_t i = selection.tail_begin; i < selection.n_columns; ++i) {
-        out[i] = row[selection.columns[i]];
+        out[i] = _mm_cvtss_si32(_mm_set_ss(row[selection.columns[i]] * scale));
     }
 }
 
 }  // namespace
 
 const Kernels& avx2_kernels() {
-    static constexpr Kernels kTable = {"avx2",         kPanel,   gram_tile, squared_norm, pack_rows,
-                                       gather_columns, sum_rows, max_rows,  best_rows,    max_bits};
+    static constexpr Kernels kTable = {.name = "avx2",
+                                       .panel = kPanel,
+                                       .gram_tile = gram_tile,
+                                       .squared_norm = squared_norm,
+                                       .pack_rows = pack_rows,
+                                       .gather_fixed = gather_fixed,
+                                       .sum_rows = sum_rows,
+                                       .max_rows = max_rows,
+                                       .max_fixed_rows = max_fixed_rows,
+                                       .best_rows = best_rows,
+                                       .max_bits = max_bits};
     return kTable;
 }
 

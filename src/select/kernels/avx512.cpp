@@ -56,9 +56,17 @@ void gram_tile(std::size_t depth, const float* a, const float* b, float* out, st
 
 const Kernels& avx512_kernels() {
     // Packing and gathering work on blocks of eight: the narrower kernels do it.
-    static const Kernels table = {
-        "avx512", kPanel,   gram_tile, squared_norm, avx2_kernels().pack_rows, avx2_kernels().gather_columns,
-        sum_rows, max_rows, best_rows, max_bits};
+    static const Kernels table = {.name = "avx512",
+                                  .panel = kPanel,
+                                  .gram_tile = gram_tile,
+                                  .squared_norm = squared_norm,
+                                  .pack_rows = avx2_kernels().pack_rows,
+                                  .gather_fixed = avx2_kernels().gather_fixed,
+                                  .sum_rows = sum_rows,
+                                  .max_rows = max_rows,
+                                  .max_fixed_rows = max_fixed_rows,
+                                  .best_rows = best_rows,
+                                  .max_bits = max_bits};
     return table;
 }
 

@@ -14,9 +14,6 @@ namespace clasp::selection {
 // Rows of the left operand of one gram_tile.
 inline constexpr std::size_t kTileRows = 4;
 
-// sum_rows adds up this many rows apart before it adds them to the total: less rounding error.
-inline constexpr std::size_t kSumChunk = 16;
-
 // squared_norm keeps this many partial sums: element i goes to sum i % kNormLanes.
 inline constexpr std::size_t kNormLanes = 16;
 
@@ -58,20 +55,24 @@ struct Kernels {
     void (*pack_rows)(const float* const* rows, const double* scales, std::size_t n_rows, std::size_t width,
                       std::size_t n_columns, float* out);
 
-    // out[i] = row[columns[i]]. May write up to 7 floats beyond the last one.
-    void (*gather_columns)(const float* row, const ColumnSelection& selection, float* out);
+    // out[i] = row[columns[i]] * scale, rounded to the nearest integer, to the even one of two. May write
+    // up to 7 integers beyond the last one.
+    void (*gather_fixed)(const float* row, const ColumnSelection& selection, float scale, std::int32_t* out);
 
-    // out[i] = sum over members m of rows[m * stride + i], members in order, by chunks of kSumChunk.
-    void (*sum_rows)(const float* rows, std::size_t stride, const std::uint32_t* members,
-                     std::size_t n_members, std::size_t n, float* out);
+    // out[i] = sum over members m of rows[m * stride + i]; never overflows with the callers' scales.
+    void (*sum_rows)(const std::int32_t* rows, std::size_t stride, const std::uint32_t* members,
+                     std::size_t n_members, std::size_t n, std::int32_t* out);
 
     // out[i] = max(out[i], rows[m * stride + i]) over members m.
     void (*max_rows)(const float* rows, std::size_t stride, const std::uint32_t* members,
                      std::size_t n_members, std::size_t n, float* out);
+    void (*max_fixed_rows)(const std::int32_t* rows, std::size_t stride, const std::uint32_t* members,
+                           std::size_t n_members, std::size_t n, std::int32_t* out);
 
-    // best[i] = max over k < n_rows of rows[k][begin + i] * scales[k]; index[i] = the smallest such k.
-    void (*best_rows)(const float* const* rows, const float* scales, std::size_t n_rows, std::size_t begin,
-                      std::size_t n, float* best, std::uint32_t* index);
+    // best[i] = max over k < n_rows of float(rows[k][begin + i]) * scales[k]; index[i] = the smallest such
+    // k.
+    void (*best_rows)(const std::int32_t* const* rows, const float* scales, std::size_t n_rows,
+                      std::size_t begin, std::size_t n, float* best, std::uint32_t* index);
 
     // Largest of bits(row[i]) & mask[i] as an integer. With the sign bit masked off this orders finite
     // magnitudes, then infinity, then NaN; with mask 0 an entry does not count.

@@ -59,17 +59,18 @@ void gram_tile(std::size_t depth, const float* a, const float* b, float* out, st
 }  // namespace
 
 const Kernels& neon_kernels() {
-    // There is no cheap permutation by a table of floats: columns are gathered one by one.
-    static const Kernels table = {"neon",
-                                  kPanel,
-                                  gram_tile,
-                                  squared_norm,
-                                  scalar_kernels().pack_rows,
-                                  scalar_kernels().gather_columns,
-                                  sum_rows,
-                                  max_rows,
-                                  best_rows,
-                                  max_bits};
+    // Packing and gathering move single floats, which is cheap next to the rest.
+    static const Kernels table = {.name = "neon",
+                                  .panel = kPanel,
+                                  .gram_tile = gram_tile,
+                                  .squared_norm = squared_norm,
+                                  .pack_rows = scalar_kernels().pack_rows,
+                                  .gather_fixed = scalar_kernels().gather_fixed,
+                                  .sum_rows = sum_rows,
+                                  .max_rows = max_rows,
+                                  .max_fixed_rows = max_fixed_rows,
+                                  .best_rows = best_rows,
+                                  .max_bits = max_bits};
     return table;
 }
 

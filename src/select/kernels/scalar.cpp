@@ -1,4 +1,5 @@
 // The specification of every kernel, for any machine.
+#include <cmath>
 #include <cstring>
 
 #include "select/kernels/kernels.h"
@@ -45,39 +46,36 @@ void pack_rows(const float* const* rows, const double* scales, std::size_t n_row
     }
 }
 
-void gather_columns(const float* row, const ColumnSelection& selection, float* out) {
-    for (std::size_t i = 0; i < selection.n_columns; ++i) out[i] = row[selection.columns[i]];
-}
-
-void sum_rows(const float* rows, std::size_t stride, const std::uint32_t* members, std::size_t n_members,
-              std::size_t n, float* out) {
-    for (std::size_t i = 0; i < n; ++i) {
-        float total = 0;
-        for (std::size_t first = 0; first < n_members; first += kSumChunk) {
-            const std::size_t end = first + kSumChunk < n_members ? first + kSumChunk : n_members;
-            float chunk = 0;
-            for (std::size_t m = first; m < end; ++m) chunk += rows[members[m] * stride + i];
-            total += chunk;
-        }
-        out[i] = total;
+void gather_fixed(const float* row, const ColumnSelection& selection, float scale, std::int32_t* out) {
+    for (std::size_t i = 0; i < selection.n_columns; ++i) {
+        out[i] = static_cast<std::int32_t>(std::lrint(row[selection.columns[i]] * scale));
     }
 }
 
-void max_rows(const float* rows, std::size_t stride, const std::uint32_t* members, std::size_t n_members,
-              std::size_t n, float* out) {
+void sum_rows(const std::int32_t* rows, std::size_t stride, const std::uint32_t* members,
+              std::size_t n_members, std::size_t n, std::int32_t* out) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = 0;
     for (std::size_t m = 0; m < n_members; ++m) {
-        const float* row = rows + members[m] * stride;
+        for (std::size_t i = 0; i < n; ++i) out[i] += rows[members[m] * stride + i];
+    }
+}
+
+template <typename Number>
+void max_rows(const Number* rows, std::size_t stride, const std::uint32_t* members, std::size_t n_members,
+              std::size_t n, Number* out) {
+    for (std::size_t m = 0; m < n_members; ++m) {
+        const Number* row = rows + members[m] * stride;
         for (std::size_t i = 0; i < n; ++i) out[i] = row[i] > out[i] ? row[i] : out[i];
     }
 }
 
-void best_rows(const float* const* rows, const float* scales, std::size_t n_rows, std::size_t begin,
+void best_rows(const std::int32_t* const* rows, const float* scales, std::size_t n_rows, std::size_t begin,
                std::size_t n, float* best, std::uint32_t* index) {
     for (std::size_t i = 0; i < n; ++i) {
-        best[i] = rows[0][begin + i] * scales[0];
+        best[i] = static_cast<float>(rows[0][begin + i]) * scales[0];
         index[i] = 0;
         for (std::size_t k = 1; k < n_rows; ++k) {
-            const float value = rows[k][begin + i] * scales[k];
+            const float value = static_cast<float>(rows[k][begin + i]) * scales[k];
             if (value > best[i]) {
                 best[i] = value;
                 index[i] = static_cast<std::uint32_t>(k);
@@ -100,8 +98,17 @@ std::uint32_t max_bits(const float* row, const std::uint32_t* mask, std::size_t 
 }  // namespace
 
 const Kernels& scalar_kernels() {
-    static constexpr Kernels kTable = {"scalar",       kPanel,   gram_tile, squared_norm, pack_rows,
-                                       gather_columns, sum_rows, max_rows,  best_rows,    max_bits};
+    static constexpr Kernels kTable = {.name = "scalar",
+                                       .panel = kPanel,
+                                       .gram_tile = gram_tile,
+                                       .squared_norm = squared_norm,
+                                       .pack_rows = pack_rows,
+                                       .gather_fixed = gather_fixed,
+                                       .sum_rows = sum_rows,
+                                       .max_rows = max_rows<float>,
+                                       .max_fixed_rows = max_rows<std::int32_t>,
+                                       .best_rows = best_rows,
+                                       .max_bits = max_bits};
     return kTable;
 }
 

@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kLanes = CLASP_VECTOR_BYTES / sizeof(float);
 
 using Floats = float __attribute__((vector_size(CLASP_VECTOR_BYTES)));
+using Integers = std::int32_t __attribute__((vector_size(CLASP_VECTOR_BYTES)));
 using Bits = std::uint32_t __attribute__((vector_size(CLASP_VECTOR_BYTES)));
 using HalfFloats = float __attribute__((vector_size(CLASP_VECTOR_BYTES / 2)));
 using Doubles = double __attribute__((vector_size(CLASP_VECTOR_BYTES)));
@@ -55,57 +56,68 @@ double squared_norm(const float* row, std::size_t n) {
 
 // One run of kVectors vectors of columns, all members.
 template <std::size_t kVectors>
-inline void sum_columns(const float* rows, std::size_t stride, const std::uint32_t* members,
-                        std::size_t n_members, float* out) {
-    const std::uint32_t* member = members;
-    const std::uint32_t* const end = member + n_members;
-    Floats totals[kVectors] = {};
-    while (member != end) {
-        const std::uint32_t* const chunk_end =
-            static_cast<std::size_t>(end - member) > kSumChunk ? member + kSumChunk : end;
-        Floats chunk[kVectors] = {};
-        for (; member != chunk_end; ++member) {
-            const float* row = rows + *member * stride;
-            for (std::size_t v = 0; v < kVectors; ++v) chunk[v] += load<Floats>(row + v * kLanes);
-        }
-        for (std::size_t v = 0; v < kVectors; ++v) totals[v] += chunk[v];
+inline void sum_columns(const std::int32_t* rows, std::size_t stride, const std::uint32_t* members,
+                        std::size_t n_members, std::int32_t* out) {
+    Integers sums[kVectors] = {};
+    for (std::size_t m = 0; m < n_members; ++m) {
+        const std::int32_t* row = rows + members[m] * stride;
+        for (std::size_t v = 0; v < kVectors; ++v) sums[v] += load<Integers>(row + v * kLanes);
     }
-    for (std::size_t v = 0; v < kVectors; ++v) store(out + v * kLanes, totals[v]);
+    for (std::size_t v = 0; v < kVectors; ++v) store(out + v * kLanes, sums[v]);
 }
 
-void sum_rows(const float* rows, std::size_t stride, const std::uint32_t* members, std::size_t n_members,
-              std::size_t n, float* out) {
+void sum_rows(const std::int32_t* rows, std::size_t stride, const std::uint32_t* members,
+              std::size_t n_members, std::size_t n, std::int32_t* out) {
     constexpr std::size_t kWide = 4;
     std::size_t i = 0;
-    for (; i + kWide * kLanes <= n; i += kWide * kLanes)
+    for (; i + kWide * kLanes <= n; i += kWide * kLanes) {
         sum_columns<kWide>(rows + i, stride, members, n_members, out + i);
+    }
     for (; i + kLanes <= n; i += kLanes) sum_columns<1>(rows + i, stride, members, n_members, out + i);
     if (i < n) scalar_kernels().sum_rows(rows + i, stride, members, n_members, n - i, out + i);
 }
 
-void max_rows(const float* rows, std::size_t stride, const std::uint32_t* members, std::size_t n_members,
-              std::size_t n, float* out) {
+// Returns the columns done, a multiple of kLanes.
+template <typename Vector, typename Number>
+inline std::size_t max_columns(const Number* rows, std::size_t stride, const std::uint32_t* members,
+                               std::size_t n_members, std::size_t n, Number* out) {
     std::size_t i = 0;
     for (; i + kLanes <= n; i += kLanes) {
-        Floats largest = load<Floats>(out + i);
+        Vector largest = load<Vector>(out + i);
         for (std::size_t m = 0; m < n_members; ++m) {
-            const Floats values = load<Floats>(rows + members[m] * stride + i);
+            const Vector values = load<Vector>(rows + members[m] * stride + i);
             largest = values > largest ? values : largest;
         }
         store(out + i, largest);
     }
+    return i;
+}
+
+void max_rows(const float* rows, std::size_t stride, const std::uint32_t* members, std::size_t n_members,
+              std::size_t n, float* out) {
+    const std::size_t i = max_columns<Floats>(rows, stride, members, n_members, n, out);
     if (i < n) scalar_kernels().max_rows(rows + i, stride, members, n_members, n - i, out + i);
+}
+
+void max_fixed_rows(const std::int32_t* rows, std::size_t stride, const std::uint32_t* members,
+                    std::size_t n_members, std::size_t n, std::int32_t* out) {
+    const std::size_t i = max_columns<Integers>(rows, stride, members, n_members, n, out);
+    if (i < n) scalar_kernels().max_fixed_rows(rows + i, stride, members, n_members, n - i, out + i);
+}
+
+inline Floats scaled(const std::int32_t* from, float scale) {
+    return __builtin_convertvector(load<Integers>(from), Floats) * scale;
 }
 
 // Lets kRows consecutive centres, the first being number k, compete with the best so far.
 template <std::size_t kRows>
-inline void compete(const float* const* rows, const float* scales, std::size_t k, std::size_t begin,
+inline void compete(const std::int32_t* const* rows, const float* scales, std::size_t k, std::size_t begin,
                     std::size_t n, float* best, std::uint32_t* index) {
-    for (std::size_t i = 0; i + kLanes <= n; i += kLanes) {
+    for (std::size_t i = 0; i < n; i += kLanes) {
         Floats largest = load<Floats>(best + i);
         Bits where = load<Bits>(index + i);
         for (std::size_t r = 0; r < kRows; ++r) {
-            const Floats values = load<Floats>(rows[k + r] + begin + i) * scales[k + r];
+            const Floats values = scaled(rows[k + r] + begin + i, scales[k + r]);
             const auto is_larger = values > largest;
             largest = is_larger ? values : largest;
             where = is_larger ? Bits{} + static_cast<std::uint32_t>(k + r) : where;
@@ -115,12 +127,12 @@ inline void compete(const float* const* rows, const float* scales, std::size_t k
     }
 }
 
-void best_rows(const float* const* rows, const float* scales, std::size_t n_rows, std::size_t begin,
+void best_rows(const std::int32_t* const* rows, const float* scales, std::size_t n_rows, std::size_t begin,
                std::size_t n, float* best, std::uint32_t* index) {
     constexpr std::size_t kWide = 4;
     const std::size_t n_vector = n / kLanes * kLanes;
     for (std::size_t i = 0; i < n_vector; i += kLanes) {
-        store(best + i, load<Floats>(rows[0] + begin + i) * scales[0]);
+        store(best + i, scaled(rows[0] + begin + i, scales[0]));
         store(index + i, Bits{});
     }
     std::size_t k = 1;
