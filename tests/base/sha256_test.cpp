@@ -1,0 +1,36 @@
+// NIST's examples, and chunking.
+#include "base/sha256.h"
+
+#include <gtest/gtest.h>
+
+namespace clasp::base {
+namespace {
+
+TEST(Sha256, NistVectors) {
+    EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    EXPECT_EQ(sha256_hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+              "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+    EXPECT_EQ(sha256_hex("abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmno"
+                         "ijklmnopjklmnopqklmnopqrlmnopqrsmnopqrstnopqrstu"),
+              "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1");
+    EXPECT_EQ(sha256_hex(std::string(1000000, 'a')),
+              "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+TEST(Sha256, PiecesGiveTheDigestOfTheWhole) {
+    std::string text;
+    for (int i = 0; i < 300; ++i) text += static_cast<char>('a' + i % 26);
+    for (std::size_t length = 0; length <= text.size(); ++length) {
+        const std::string_view whole = std::string_view(text).substr(0, length);
+        Sha256 hash;
+        for (std::size_t at = 0, step = 1; at < length; at += step, step = step * 3 % 71) {
+            hash.update(whole.substr(at, step));
+        }
+        ASSERT_EQ(to_hex(hash.finish()), sha256_hex(whole)) << length;
+    }
+    EXPECT_EQ(to_hex(sha256(std::as_bytes(std::span("abc", 3)))), sha256_hex("abc"));
+}
+
+}  // namespace
+}  // namespace clasp::base
