@@ -33,7 +33,7 @@ function(clasp_test module)
     if(NOT arg_LABELS)
         set(arg_LABELS fast)
     endif()
-    gtest_discover_tests(${target} TEST_PREFIX "${module}." DISCOVERY_TIMEOUT 60
+    gtest_discover_tests(${target} NO_PRETTY_VALUES TEST_PREFIX "${module}." DISCOVERY_TIMEOUT 60
         PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 600)
 endfunction()
 

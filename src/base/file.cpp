@@ -16,7 +16,7 @@ namespace {
 
 Status system_error(std::string_view what, const std::string& path, int error) {
     const Code code = error == ENOENT || error == ENOTDIR ? Code::NotFound : Code::Unavailable;
-    return {code, "cannot " + std::string(what) + " " + in_quotes(path) + ": " +
+    return {code, "cannot " + std::string(what) + " " + path_in_quotes(path) + ": " +
                       std::generic_category().message(error)};
 }
 
@@ -60,10 +60,10 @@ Result<std::string> read_file(const std::string& path, std::size_t limit_bytes) 
     struct stat info {};
     if (::fstat(file.get(), &info) != 0) return system_error("read", path, errno);
     if (!S_ISREG(info.st_mode))
-        return Status(Code::InvalidArgument, in_quotes(path) + " is not a regular file");
+        return Status(Code::InvalidArgument, path_in_quotes(path) + " is not a regular file");
     const auto size = static_cast<std::size_t>(info.st_size);
     if (size > limit_bytes) {
-        return Status(Code::TooLarge, in_quotes(path) + " has " + std::to_string(size) +
+        return Status(Code::TooLarge, path_in_quotes(path) + " has " + std::to_string(size) +
                                           " bytes, more than the limit of " + std::to_string(limit_bytes));
     }
     try {
@@ -79,7 +79,7 @@ Result<std::string> read_file(const std::string& path, std::size_t limit_bytes) 
         bytes.resize(at);  // shorter only when someone cut the file meanwhile
         return bytes;
     } catch (const std::bad_alloc&) {
-        return Status(Code::OutOfMemory, "there is not enough memory to read " + in_quotes(path));
+        return Status(Code::OutOfMemory, "there is not enough memory to read " + path_in_quotes(path));
     }
 }
 

@@ -235,7 +235,7 @@ Result<NpyArray> parse_npy(std::span<const std::byte> file) {
 Result<NpyArray> read_npy(const std::string& path, const NpyLimits& limits) {
     CLASP_ASSIGN_OR_RETURN(const std::string file, read_file(path, limits.max_bytes));
     auto array = parse_npy(as_bytes(file));
-    if (!array.ok()) return array.status().with_context(in_quotes(path));
+    if (!array.ok()) return array.status().with_context(path_in_quotes(path));
     return array;
 }
 

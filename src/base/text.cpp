@@ -51,13 +51,18 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
     }
 }
 
-std::string in_quotes(std::string_view text) {
-    constexpr std::size_t kLongest = 64;
+namespace {
+
+constexpr std::size_t kLongestText = 64;
+constexpr std::size_t kLongestPath = 4096;
+
+template <typename IsPlain>
+std::string quoted(std::string_view text, std::size_t longest, IsPlain is_plain) {
     constexpr std::string_view kHex = "0123456789abcdef";
     std::string out = "'";
-    for (const char c : text.substr(0, kLongest)) {
+    for (const char c : text.substr(0, longest)) {
         const auto byte = static_cast<unsigned char>(c);
-        if (byte >= 0x20 && byte < 0x7f) {
+        if (is_plain(byte)) {
             out += c;
         } else {
             out += "\\x";
@@ -65,9 +70,19 @@ std::string in_quotes(std::string_view text) {
             out += kHex[byte & 15U];
         }
     }
-    if (text.size() > kLongest) out += "...";
+    if (text.size() > longest) out += "...";
     out += '\'';
     return out;
+}
+
+}  // namespace
+
+std::string in_quotes(std::string_view text) {
+    return quoted(text, kLongestText, [](unsigned char byte) { return byte >= 0x20 && byte < 0x7f; });
+}
+
+std::string path_in_quotes(std::string_view path) {
+    return quoted(path, kLongestPath, [](unsigned char byte) { return byte >= 0x20 && byte != 0x7f; });
 }
 
 std::string join(const std::vector<std::string_view>& items) {

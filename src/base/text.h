@@ -27,6 +27,10 @@ std::vector<std::string_view> split(std::string_view text, char separator);
 // The text in quotes for a message: control and non-ASCII bytes escaped, long texts cut.
 std::string in_quotes(std::string_view text);
 
+// A path in quotes: whole, because people look for it, and in its own script; only control bytes are
+// escaped.
+std::string path_in_quotes(std::string_view path);
+
 // Items joined by ", ".
 std::string join(const std::vector<std::string_view>& items);
 

@@ -5,6 +5,8 @@
 
 namespace clasp::cli {
 
+Command select_command();
 Command schedule_command();
+Command fuse_command();
 
 }  // namespace clasp::cli

@@ -7,7 +7,9 @@ namespace clasp::cli {
 
 std::span<const Command> commands() {
     static const std::array kCommands = {
+        select_command(),
         schedule_command(),
+        fuse_command(),
     };
     return kCommands;
 }

@@ -12,7 +12,7 @@ namespace clasp {
 Result<Policy> read_policy(const std::string& path) {
     CLASP_ASSIGN_OR_RETURN(const std::string text, base::read_file(path, policy::kFileLimits.max_bytes));
     auto policy = parse_policy(text);
-    if (!policy.ok()) return policy.status().with_context(base::in_quotes(path));
+    if (!policy.ok()) return policy.status().with_context(base::path_in_quotes(path));
     return policy;
 }
 
@@ -26,7 +26,7 @@ Result<Policy> load_policy(std::string_view name_or_path) {
     if (profile.ok()) return profile;
     auto policy = read_policy(std::string(name_or_path));
     if (policy.ok() || policy.status().code() != Code::NotFound) return policy;
-    return Status(Code::NotFound, base::in_quotes(name_or_path) +
+    return Status(Code::NotFound, base::path_in_quotes(name_or_path) +
                                       " is neither a file nor one of the profiles " +
                                       base::join(profile_names()));
 }

@@ -1,12 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "cli/command.h"
 #include "cli/help.h"
+#include "support/paths.h"
 
 namespace clasp::cli {
 namespace {
@@ -77,6 +79,13 @@ TEST(Program, HelpAsJsonDescribesEveryOption) {
     for (std::size_t i = 0; i < commands().size(); ++i) {
         EXPECT_EQ(json["commands"][i]["options"].size(), full_options(commands()[i]).size());
     }
+}
+
+TEST(Program, TheReferencePageIsUpToDate) {
+    std::ifstream page(std::string(test::source_dir()) + "/docs/reference/cli.md");
+    std::ostringstream text;
+    text << page.rdbuf();
+    EXPECT_EQ(text.str(), table_as_markdown()) << "run: clasp-vlm help --markdown > docs/reference/cli.md";
 }
 
 TEST(Schedule, PublishedBudgetsAnswerAsTheContractSays) {

@@ -25,9 +25,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr std::array<std::string_view, 14> kLayers = {"base",      "select", "methods", "fuse",   "route",
-                                                      "policy",    "image",  "model",   "engine", "eval",
-                                                      "calibrate", "draw",   "serve",   "cli"};
+constexpr std::array<std::string_view, 15> kLayers = {"base",   "select",    "methods", "fuse",  "route",
+                                                      "policy", "capi",      "image",   "model", "engine",
+                                                      "eval",   "calibrate", "draw",    "serve", "cli"};
 constexpr std::string_view kFirstLayerWithGgml = "model";
 
 std::optional<std::size_t> layer_of(std::string_view module) {
