@@ -19,14 +19,14 @@ double length(const Vector& v) {
 
 // Eq. kmeans-update for one cluster. A mean shorter than 1/1000 has no direction: the centre stays.
 void update_centre(const std::vector<Vector>& points, const std::vector<std::size_t>& members, Vector& centre,
-                   double& gap) {
+                   ReferencePlan& plan) {
     if (members.empty()) return;
     Vector sum(centre.size(), 0.0);
     for (const std::size_t t : members) {
         for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += points[t][i];
     }
     const double mean_length = length(sum) / static_cast<double>(members.size());
-    if (mean_length > kEqual) gap = std::min(gap, std::abs(mean_length - 1e-3));
+    if (mean_length > kEqual) plan.gap = std::min(plan.gap, std::abs(mean_length - 1e-3));
     if (mean_length <= 1e-3) return;
     const double norm = length(sum);
     for (double& value : sum) value /= norm;
@@ -41,16 +41,18 @@ struct Argmax {
 // The largest of f(0) ... f(n - 1), the first among equals; notes the distance to the largest that is
 // not equal.
 template <typename F>
-Argmax argmax(std::size_t n, F f, double& gap) {
+Argmax argmax(std::size_t n, F f, ReferencePlan& plan) {
     std::vector<double> values(n);
     for (std::size_t i = 0; i < n; ++i) values[i] = f(i);
     const double largest = *std::max_element(values.begin(), values.end());
     Argmax best = {n, largest};
     for (std::size_t i = 0; i < n; ++i) {
-        if (values[i] >= largest - kEqual) {
-            best.index = std::min(best.index, i);
+        if (values[i] < largest - kEqual) {
+            plan.gap = std::min(plan.gap, largest - values[i]);
+        } else if (best.index == n) {
+            best.index = i;
         } else {
-            gap = std::min(gap, largest - values[i]);
+            plan.has_tie = true;
         }
     }
     return best;
@@ -68,13 +70,13 @@ double objective(const std::vector<Vector>& points, const std::vector<Vector>& c
 
 // Eq. redundancy-inst, or the cosine to the mean direction if there are no pivots.
 std::vector<double> redundancy(const std::vector<Vector>& candidates, const std::vector<Vector>& pivots,
-                               double& gap) {
+                               ReferencePlan& plan) {
     std::vector<double> result;
     if (pivots.empty()) {
         Vector mean(candidates[0].size(), 0.0);
         std::vector<std::size_t> all(candidates.size());
         std::iota(all.begin(), all.end(), 0U);
-        update_centre(candidates, all, mean, gap);
+        update_centre(candidates, all, mean, plan);
         for (const Vector& candidate : candidates) result.push_back(dot(candidate, mean));
         return result;
     }
@@ -87,14 +89,15 @@ std::vector<double> redundancy(const std::vector<Vector>& candidates, const std:
 }
 
 // Positions of the count smallest values, rising.
-std::vector<std::size_t> smallest(std::vector<double> values, std::size_t count, double* gap) {
+std::vector<std::size_t> smallest(std::vector<double> values, std::size_t count, ReferencePlan* plan) {
     for (double& value : values) value = std::round(value / kEqual) * kEqual;
     std::vector<std::size_t> order(values.size());
     std::iota(order.begin(), order.end(), 0U);
     std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return values[a] < values[b]; });
-    if (gap != nullptr && count > 0 && count < order.size()) {
+    if (plan != nullptr && count > 0 && count < order.size()) {
         const double difference = values[order[count]] - values[order[count - 1]];
-        if (difference > 0) *gap = std::min(*gap, difference);
+        plan->has_tie = plan->has_tie || difference <= 0;
+        if (difference > 0) plan->gap = std::min(plan->gap, difference);
     }
     order.resize(count);
     std::sort(order.begin(), order.end());
@@ -115,10 +118,9 @@ std::vector<std::size_t> cover(const std::vector<Vector>& points, const std::vec
         members.assign(centres.size(), {});
         for (std::size_t t = 0; t < points.size(); ++t) {
             const auto similarity = [&](std::size_t k) { return dot(points[t], centres[k]); };
-            members[argmax(centres.size(), similarity, plan.gap).index].push_back(t);
+            members[argmax(centres.size(), similarity, plan).index].push_back(t);
         }
-        for (std::size_t k = 0; k < centres.size(); ++k)
-            update_centre(points, members[k], centres[k], plan.gap);
+        for (std::size_t k = 0; k < centres.size(); ++k) update_centre(points, members[k], centres[k], plan);
         plan.objective.push_back(objective(points, centres));
         if (members == previous) break;
         previous = members;
@@ -127,7 +129,7 @@ std::vector<std::size_t> cover(const std::vector<Vector>& points, const std::vec
     for (std::size_t k = 0; k < centres.size(); ++k) {
         if (members[k].empty()) continue;
         const auto similarity = [&](std::size_t m) { return dot(points[members[k][m]], centres[k]); };
-        chosen.push_back(members[k][argmax(members[k].size(), similarity, plan.gap).index]);
+        chosen.push_back(members[k][argmax(members[k].size(), similarity, plan).index]);
     }
     while (chosen.size() < seeds.size()) {
         std::vector<std::size_t> unchosen;
@@ -141,7 +143,7 @@ std::vector<std::size_t> cover(const std::vector<Vector>& points, const std::vec
                 nearest = std::max(nearest, dot(points[unchosen[i]], points[c]));
             return -nearest;
         };
-        chosen.push_back(unchosen[argmax(unchosen.size(), distance, plan.gap).index]);
+        chosen.push_back(unchosen[argmax(unchosen.size(), distance, plan).index]);
     }
     return chosen;
 }
@@ -197,8 +199,8 @@ ReferencePlan reference_select(const std::vector<float>& features, std::size_t w
     }
     const std::size_t n_coverage = options.budget - n_pivots;
     if (n_coverage > 0) {
-        const std::vector<double> costs = redundancy(candidates, pivots, plan.gap);
-        const std::vector<std::size_t> seeds = smallest(costs, n_coverage, &plan.gap);
+        const std::vector<double> costs = redundancy(candidates, pivots, plan);
+        const std::vector<std::size_t> seeds = smallest(costs, n_coverage, &plan);
         for (const std::size_t seed : seeds) plan.seeds.push_back(candidate_tokens[seed]);
         for (const std::size_t t : cover(candidates, pivots, seeds, options.iterations, plan)) {
             plan.coverage.push_back(candidate_tokens[t]);

@@ -19,6 +19,8 @@ struct ReferencePlan {
     // The smallest difference between what won and what came next, over every comparison of
     // similarities. A result in single precision can differ only where this is tiny.
     double gap = 1e300;
+    // Some decision was a tie on paper too, and the smaller index won.
+    bool has_tie = false;
 };
 
 // features: rows of the given width. live empty: all rows; scores parallel to live.
