@@ -1,5 +1,7 @@
 #include "support/decoder_case.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -24,7 +26,9 @@ std::string real_vocabulary_file() {
 }
 
 std::shared_ptr<const model::TextModel> load_random_llama(const std::string& name, const RandomLlama& spec) {
-    const std::string path = std::string(scratch_dir()) + "/" + name + ".gguf";
+    // Cases of one test run as processes of their own, at the same time.
+    const std::string path =
+        std::string(scratch_dir()) + "/" + name + "_" + std::to_string(::getpid()) + ".gguf";
     if (!write_random_llama(path, spec)) give_up("cannot write " + path);
     auto compute = model::Compute::create({.n_threads = 1, .use_gpu = false});
     if (!compute.ok()) give_up(compute.status().message());

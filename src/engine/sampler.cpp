@@ -1,0 +1,53 @@
+#include "engine/sampler.h"
+
+#include <cmath>
+#include <string>
+
+#include "llama.h"
+
+namespace clasp::engine {
+
+void Sampler::Free::operator()(llama_sampler* sampler) const {
+    llama_sampler_free(sampler);
+}
+
+Sampler::Sampler() = default;
+Sampler::~Sampler() = default;
+
+Result<std::unique_ptr<Sampler>> Sampler::create(const SamplingOptions& options) {
+    if (!std::isfinite(options.temperature) || options.temperature < 0.0F || options.temperature > 100.0F) {
+        return Status(Code::InvalidArgument,
+                      "the temperature is " + std::to_string(options.temperature) + ", outside 0 to 100");
+    }
+    if (!std::isfinite(options.top_p) || options.top_p <= 0.0F || options.top_p > 1.0F) {
+        return Status(Code::InvalidArgument,
+                      "top-p is " + std::to_string(options.top_p) + ", not above 0 and at most 1");
+    }
+    std::unique_ptr<Sampler> sampler(new Sampler());
+    sampler->chain_.reset(llama_sampler_chain_init(llama_sampler_chain_default_params()));
+    if (sampler->chain_ == nullptr) return Status(Code::OutOfMemory, "no memory for a sampler");
+    llama_sampler* const chain = sampler->chain_.get();
+    if (options.temperature == 0.0F) {
+        llama_sampler_chain_add(chain, llama_sampler_init_greedy());
+        return sampler;
+    }
+    llama_sampler_chain_add(chain, llama_sampler_init_temp(options.temperature));
+    if (options.top_p < 1.0F) llama_sampler_chain_add(chain, llama_sampler_init_top_p(options.top_p, 1));
+    llama_sampler_chain_add(chain, llama_sampler_init_dist(options.seed));
+    return sampler;
+}
+
+std::int32_t Sampler::pick(std::span<const float> logits) {
+    candidates_.resize(logits.size());
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+        candidates_[i] = {.id = static_cast<llama_token>(i), .logit = logits[i], .p = 0.0F};
+    }
+    llama_token_data_array array = {
+        .data = candidates_.data(), .size = candidates_.size(), .selected = -1, .sorted = false};
+    llama_sampler_apply(chain_.get(), &array);
+    const std::int32_t token = array.data[array.selected].id;
+    llama_sampler_accept(chain_.get(), token);
+    return token;
+}
+
+}  // namespace clasp::engine

@@ -1,0 +1,44 @@
+// Picks the next token from logits, through libllama's samplers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "clasp/status.h"
+
+struct llama_sampler;
+struct llama_token_data;
+
+namespace clasp::engine {
+
+struct SamplingOptions {
+    float temperature = 0.0F;  // 0: the likeliest token, always
+    float top_p = 1.0F;        // smallest set of tokens with this probability, above 0 and at most 1
+    std::uint32_t seed = 0;    // the same seed gives the same tokens
+};
+
+// Not thread safe.
+class Sampler {
+   public:
+    static Result<std::unique_ptr<Sampler>> create(const SamplingOptions& options);
+    ~Sampler();
+    Sampler(const Sampler&) = delete;
+    Sampler& operator=(const Sampler&) = delete;
+
+    // logits: one per token of the vocabulary, all finite, not empty.
+    std::int32_t pick(std::span<const float> logits);
+
+   private:
+    struct Free {
+        void operator()(llama_sampler* sampler) const;
+    };
+
+    Sampler();
+
+    std::unique_ptr<llama_sampler, Free> chain_;
+    std::vector<llama_token_data> candidates_;
+};
+
+}  // namespace clasp::engine
