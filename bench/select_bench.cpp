@@ -109,20 +109,22 @@ void three_stages(benchmark::State& state) {
     Timer timer(pool.size());
     double best_ms = 1e300;
     for (auto _ : state) {
-        timer.start();
+        double total_ms = 0;
         for (std::size_t stage = 0; stage < kStages; ++stage) {
             SelectInput input;
             input.gram = {matrix.data(), n, n};
             if (stage > 0) input.live = plans[stage - 1].kept;
             input.scores = scores[stage];
+            timer.start();
             const Status status =
                 select(input, {.budget = budgets[stage], .split = split}, workspace, &pool, plans[stage]);
+            const double stage_ms = timer.elapsed_ms();
             if (!status.ok()) state.SkipWithError(status.message().c_str());
-            const SelectTimings& timings = plans[stage].timings;
-            if (stage == 0 && timings.total < best_stage[0]) steps = timings;
-            best_stage[stage] = std::min(best_stage[stage], timings.total);
+            if (stage == 0 && stage_ms < best_stage[0]) steps = plans[0].timings;
+            best_stage[stage] = std::min(best_stage[stage], stage_ms);
+            total_ms += stage_ms;
         }
-        best_ms = std::min(best_ms, timer.elapsed_ms());
+        best_ms = std::min(best_ms, total_ms);
     }
     state.counters["best_ms"] = best_ms;
     state.counters["stage1_ms"] = best_stage[0];
