@@ -19,7 +19,7 @@ class Bytes {
 
     std::uint8_t byte() { return at_ < size_ ? data_[at_++] : std::uint8_t{0}; }
 
-    // Every second float is a small whole number, so that plain inputs with ties are common.
+    // Raw bits of a float, or a small whole number: plain inputs with many ties.
     float number(bool is_raw) {
         if (!is_raw) return static_cast<float>(static_cast<std::int8_t>(byte()));
         std::uint8_t raw[4] = {byte(), byte(), byte(), byte()};
