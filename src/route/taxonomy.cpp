@@ -1,0 +1,202 @@
+#include "route/taxonomy.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "route/embedded.h"
+
+namespace clasp::route {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMaxBytes = 8u << 20u;
+constexpr std::size_t kMaxDepth = 8;
+constexpr std::size_t kMaxClasses = 256;
+constexpr std::size_t kMaxNameBytes = 200;
+
+Status corrupt(const std::string& what) {
+    return {Code::Corrupt, "taxonomy: " + what};
+}
+
+Result<int> read_id(const Json& object, const char* key, const std::string& where) {
+    const auto found = object.find(key);
+    if (found == object.end() || !found->is_number_integer()) {
+        return corrupt(where + " has no whole number \"" + key + "\"");
+    }
+    const auto id = found->get<std::int64_t>();
+    if (id < 0 || id > 1000000) return corrupt(where + ": \"" + key + "\" is not between 0 and 1000000");
+    return static_cast<int>(id);
+}
+
+Result<std::string> read_name(const Json& object, const std::string& where) {
+    const auto found = object.find("name");
+    if (found == object.end() || !found->is_string()) return corrupt(where + " has no text \"name\"");
+    auto name = found->get<std::string>();
+    if (name.empty() || name.size() > kMaxNameBytes) {
+        return corrupt(where + ": \"name\" is empty or above " + std::to_string(kMaxNameBytes) + " bytes");
+    }
+    return name;
+}
+
+Status read_classes(const Json& json, Taxonomy& taxonomy) {
+    const auto list = json.find("classes");
+    if (list == json.end() || !list->is_array() || list->empty() || list->size() > kMaxClasses) {
+        return corrupt("\"classes\" is not a list of 1 to " + std::to_string(kMaxClasses));
+    }
+    for (const Json& item : *list) {
+        const std::string where = "class " + std::to_string(taxonomy.classes.size() + 1);
+        if (!item.is_object()) return corrupt(where + " is not an object");
+        CLASP_ASSIGN_OR_RETURN(const int id, read_id(item, "id", where));
+        CLASP_ASSIGN_OR_RETURN(std::string name, read_name(item, where));
+        for (const RouteClass& other : taxonomy.classes) {
+            if (other.id == id || other.name == name)
+                return corrupt(where + " repeats the id or name of another");
+        }
+        taxonomy.classes.push_back({id, std::move(name)});
+    }
+    CLASP_ASSIGN_OR_RETURN(taxonomy.default_class, read_id(json, "default", "the file"));
+    if (!taxonomy.class_index(taxonomy.default_class)) {
+        return corrupt("\"default\" names class " + std::to_string(taxonomy.default_class) +
+                       ", which is not there");
+    }
+    return ok_status();
+}
+
+Status read_intents(const Json& json, Taxonomy& taxonomy) {
+    const auto list = json.find("intents");
+    if (list != json.end()) {
+        if (!list->is_array() || list->size() > kMaxClasses) {
+            return corrupt("\"intents\" is not a list of at most " + std::to_string(kMaxClasses));
+        }
+        for (const Json& item : *list) {
+            const std::string where = "intent " + std::to_string(taxonomy.intents.size() + 1);
+            if (!item.is_object()) return corrupt(where + " is not an object");
+            CLASP_ASSIGN_OR_RETURN(std::string name, read_name(item, where));
+            CLASP_ASSIGN_OR_RETURN(const int id, read_id(item, "class", where));
+            if (!taxonomy.class_index(id))
+                return corrupt(where + " names class " + std::to_string(id) + ", which is not there");
+            if (taxonomy.intent_index(name)) return corrupt(where + " repeats the name of another");
+            const auto description = item.find("description");
+            const bool described = description != item.end() && description->is_string();
+            taxonomy.intents.push_back(
+                {std::move(name), id, described ? description->get<std::string>() : ""});
+        }
+    }
+    for (const RouteClass& c : taxonomy.classes) {
+        const bool served = std::any_of(taxonomy.intents.begin(), taxonomy.intents.end(),
+                                        [&](const RouteIntent& intent) { return intent.class_id == c.id; });
+        if (served) continue;
+        if (taxonomy.intent_index(c.name))
+            return corrupt("an intent of another class is called " + base::in_quotes(c.name));
+        taxonomy.intents.push_back({c.name, c.id, ""});
+    }
+    return ok_status();
+}
+
+Status read_examples(const Json& json, Taxonomy& taxonomy) {
+    const auto list = json.find("examples");
+    if (list == json.end()) return ok_status();
+    if (!list->is_array()) return corrupt("\"examples\" is not a list");
+    std::string lines;
+    for (const Json& item : *list) lines += base::dump_json(item) + "\n";
+    auto examples = parse_questions(lines);
+    if (!examples) return corrupt("examples, " + examples.status().message());
+    taxonomy.examples = std::move(examples).value();
+    for (std::size_t i = 0; i < taxonomy.examples.size(); ++i) {
+        const Question& q = taxonomy.examples[i];
+        const std::string where = "example " + std::to_string(i + 1);
+        if (q.intent.empty() && !q.class_id)
+            return corrupt(where + " has neither \"intent\" nor \"category\"");
+        if (!q.intent.empty() && !taxonomy.intent_index(q.intent)) {
+            return corrupt(where + ": there is no intent " + base::in_quotes(q.intent));
+        }
+        if (q.class_id && !taxonomy.class_index(*q.class_id)) {
+            return corrupt(where + ": there is no class " + std::to_string(*q.class_id));
+        }
+    }
+    return ok_status();
+}
+
+Status read_rules(const Json& json, Taxonomy& taxonomy) {
+    const auto list = json.find("rules");
+    if (list == json.end()) return ok_status();
+    CLASP_ASSIGN_OR_RETURN(taxonomy.rules, parse_rules(base::dump_json(*list)));
+    for (const Rule& rule : taxonomy.rules) {
+        if (!taxonomy.intent_index(rule.intent)) {
+            return corrupt("rule " + base::in_quotes(rule.name) + ": there is no intent " +
+                           base::in_quotes(rule.intent));
+        }
+    }
+    return ok_status();
+}
+
+}  // namespace
+
+std::optional<std::size_t> Taxonomy::class_index(int id) const {
+    for (std::size_t i = 0; i < classes.size(); ++i) {
+        if (classes[i].id == id) return i;
+    }
+    return std::nullopt;
+}
+
+std::optional<std::size_t> Taxonomy::intent_index(std::string_view intent) const {
+    for (std::size_t i = 0; i < intents.size(); ++i) {
+        if (intents[i].name == intent) return i;
+    }
+    return std::nullopt;
+}
+
+std::size_t Taxonomy::class_of_intent(std::size_t intent) const {
+    return *class_index(intents[intent].class_id);
+}
+
+std::vector<std::string> Taxonomy::intent_names() const {
+    std::vector<std::string> names;
+    names.reserve(intents.size());
+    for (const RouteIntent& intent : intents) names.push_back(intent.name);
+    return names;
+}
+
+Result<Taxonomy> Taxonomy::parse(std::string_view text) {
+    const auto parsed = base::parse_json(text, {kMaxBytes, kMaxDepth});
+    if (!parsed) return parsed.status().with_context("taxonomy");
+    const Json& json = *parsed;
+    if (!json.is_object()) return corrupt("not a JSON object");
+    const auto version = json.find("version");
+    if (version == json.end() || !version->is_number_integer() || version->get<std::int64_t>() != 1) {
+        return Status(Code::Unsupported, "taxonomy: \"version\" is not 1");
+    }
+    Taxonomy taxonomy;
+    CLASP_ASSIGN_OR_RETURN(taxonomy.name, read_name(json, "the file"));
+    CLASP_RETURN_IF_ERROR(read_classes(json, taxonomy));
+    CLASP_RETURN_IF_ERROR(read_intents(json, taxonomy));
+    CLASP_RETURN_IF_ERROR(read_rules(json, taxonomy));
+    CLASP_RETURN_IF_ERROR(read_examples(json, taxonomy));
+    if (const auto threshold = json.find("threshold"); threshold != json.end()) {
+        if (!threshold->is_number() || threshold->get<double>() < 0.0 || threshold->get<double>() > 1.0) {
+            return corrupt("\"threshold\" is not a number from 0 to 1");
+        }
+        taxonomy.threshold = threshold->get<float>();
+    }
+    return taxonomy;
+}
+
+const Taxonomy& Taxonomy::builtin() {
+    static const Taxonomy taxonomy = [] {
+        Result<Taxonomy> parsed = parse(embedded_taxonomy());
+        CLASP_CHECK(parsed.ok());
+        Result<std::vector<Rule>> rules = parse_rules(embedded_rules());
+        CLASP_CHECK(rules.ok());
+        Taxonomy result = std::move(parsed).value();
+        result.rules = std::move(rules).value();
+        for (const Rule& rule : result.rules) CLASP_CHECK(result.intent_index(rule.intent).has_value());
+        return result;
+    }();
+    return taxonomy;
+}
+
+}  // namespace clasp::route
