@@ -6,6 +6,7 @@
 namespace clasp::cli {
 
 Command select_command();
+Command route_command();
 Command schedule_command();
 Command fuse_command();
 

@@ -8,6 +8,7 @@ namespace clasp::cli {
 std::span<const Command> commands() {
     static const std::array kCommands = {
         select_command(),
+        route_command(),
         schedule_command(),
         fuse_command(),
     };

@@ -1,0 +1,217 @@
+// clasp-vlm route: the class of a question, of a file of questions, and why.
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <string>
+
+#include "base/file.h"
+#include "clasp/route.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/route_train.h"
+
+namespace clasp::cli {
+
+namespace {
+
+Status check(const Arguments& arguments) {
+    const bool has_question = !arguments.positional("QUESTION").empty();
+    const bool is_training = arguments.is_given("data");
+    if (is_training) return check_route_train(arguments);
+    for (const char* name : {"out", "report", "without", "confusion"}) {
+        if (arguments.is_given(name)) {
+            return {Code::InvalidArgument, std::string("--") + name + " goes with 'route train --data FILE'"};
+        }
+    }
+    if (has_question == arguments.is_given("file")) {
+        return {Code::InvalidArgument, has_question ? "a question and --file exclude each other"
+                                                    : "a question or --file is required"};
+    }
+    if (arguments.flag("explain") && arguments.is_given("file")) {
+        return {Code::InvalidArgument, "--explain takes one question, not a file"};
+    }
+    if ((arguments.text("router") == "llm") != arguments.is_given("router-model")) {
+        return {Code::InvalidArgument, "--router llm and --router-model FILE belong together"};
+    }
+    return ok_status();
+}
+
+double rounded(float value) {
+    return std::round(static_cast<double>(value) * 1e6) / 1e6;
+}
+
+Json as_json(const RouteDecision& decision, const Router& router) {
+    Json scores = Json::object();
+    for (std::size_t i = 0; i < decision.scores.size(); ++i) {
+        scores[router.classes()[i].name] = rounded(decision.scores[i]);
+    }
+    Json json = {{"id", decision.class_id},           {"name", decision.class_name},
+                 {"intent", decision.intent},         {"confidence", rounded(decision.confidence)},
+                 {"by", routed_by_name(decision.by)}, {"scores", scores}};
+    if (!decision.reason.empty()) json["reason"] = decision.reason;
+    return json;
+}
+
+void print(const RouteDecision& decision, Console& console) {
+    console.out << decision.class_id << "  " << decision.class_name << "  (" << decision.intent << ", "
+                << fixed(100.0 * static_cast<double>(decision.confidence), 1) << " %, by "
+                << routed_by_name(decision.by) << ")\n";
+    if (!decision.reason.empty()) console.out << "   " << decision.reason << '\n';
+}
+
+void explain(const Router& router, const std::string& question, bool as_json_object, Console& console) {
+    const RouteExplanation explanation = router.explain(question);
+    if (as_json_object) {
+        Json json = as_json(explanation.decision, router);
+        json["threshold"] = rounded(router.threshold());
+        json["words"] = explanation.words;
+        json["evidence"] = Json::array();
+        for (const RouteEvidence& evidence : explanation.evidence) {
+            json["evidence"].push_back({{"feature", evidence.feature}, {"weight", rounded(evidence.weight)}});
+        }
+        write_json(console, json);
+        return;
+    }
+    print(explanation.decision, console);
+    console.out << "words:";
+    for (const std::string& word : explanation.words) console.out << ' ' << word;
+    console.out << "\nweight  feature (for " << explanation.decision.intent << ")\n";
+    for (const RouteEvidence& evidence : explanation.evidence) {
+        console.out << std::setw(6) << fixed(static_cast<double>(evidence.weight), 2) << "  "
+                    << evidence.feature << '\n';
+    }
+}
+
+// One line in, one line out, in order. Other fields of a line are not looked at.
+Status route_file(const Router& router, const std::string& path, bool as_json_lines, Console& console) {
+    CLASP_ASSIGN_OR_RETURN(const std::string text, base::read_file(path, kMaxFileBytes));
+    std::size_t number = 0;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t end = std::min(text.find('\n', at), text.size());
+        const std::string_view line = std::string_view(text).substr(at, end - at);
+        at = end + 1;
+        ++number;
+        if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+        const Json json = Json::parse(line, nullptr, false);
+        const auto question = json.is_object() ? json.find("text") : json.end();
+        if (!json.is_object() || question == json.end() || !question->is_string()) {
+            return {Code::Corrupt,
+                    path + " line " + std::to_string(number) + ": not a JSON object with a \"text\""};
+        }
+        const RouteDecision decision = router.route(question->get_ref<const std::string&>());
+        if (as_json_lines) {
+            write_json(console, as_json(decision, router));
+        } else {
+            print(decision, console);
+        }
+    }
+    return ok_status();
+}
+
+Status run(const Arguments& arguments, Console& console) {
+    if (arguments.is_given("data")) return run_route_train(arguments, console);
+    RouterOptions options;
+    const std::string kind = arguments.text("router");
+    if (kind == "rules") options.kind = RouterKind::Rules;
+    if (kind == "llm") return {Code::Unsupported, "this build has no language-model router"};
+    if (const auto path = arguments.text_if("taxonomy")) {
+        CLASP_ASSIGN_OR_RETURN(options.taxonomy_json, base::read_file(*path, kMaxFileBytes));
+    }
+    if (const auto path = arguments.text_if("classifier")) {
+        CLASP_ASSIGN_OR_RETURN(options.model_bytes, base::read_file(*path, kMaxFileBytes));
+    }
+    if (arguments.is_given("threshold"))
+        options.threshold = static_cast<float>(arguments.number("threshold"));
+    CLASP_ASSIGN_OR_RETURN(const Router router, Router::create(options));
+    const bool json = arguments.flag("json");
+    if (const auto path = arguments.text_if("file")) return route_file(router, *path, json, console);
+    const std::string& question = arguments.positional("QUESTION").front();
+    if (arguments.flag("explain")) {
+        explain(router, question, json, console);
+    } else if (json) {
+        write_json(console, as_json(router.route(question), router));
+    } else {
+        print(router.route(question), console);
+    }
+    return ok_status();
+}
+
+}  // namespace
+
+Command route_command() {
+    return {
+        .name = "route",
+        .summary = "Tell which class a question belongs to, and train the classifier behind it",
+        .positionals = {{"QUESTION", "the question, or the word 'train' together with --data", 0, 1}},
+        .options =
+            {
+                {.name = "file",
+                 .type = OptionType::File,
+                 .value = "Q.jsonl",
+                 .help = "route every line of a JSON Lines file by its \"text\", one result line each"},
+                {.name = "router",
+                 .type = OptionType::Choice,
+                 .value = "KIND",
+                 .fallback = "classifier",
+                 .help = "who decides: rules and classifier, rules alone, or a chat model",
+                 .choices = {"classifier", "rules", "llm"}},
+                {.name = "router-model",
+                 .type = OptionType::File,
+                 .value = "FILE.gguf",
+                 .help = "chat model for --router llm"},
+                {.name = "taxonomy",
+                 .type = OptionType::File,
+                 .value = "FILE.json",
+                 .help = "your own classes, intents, rules and examples"},
+                {.name = "classifier",
+                 .type = OptionType::File,
+                 .value = "FILE",
+                 .help = "a classifier written by 'route train' instead of the built-in one"},
+                {.name = "threshold",
+                 .type = OptionType::Number,
+                 .value = "P",
+                 .help = "least confidence that is acted on (default: chosen at training)",
+                 .min = 0,
+                 .max = 1},
+                {.name = "explain",
+                 .help = "show which rule or which features decided",
+                 .group = OptionGroup::Output},
+                {.name = "data",
+                 .type = OptionType::File,
+                 .value = "FILE.jsonl",
+                 .help = "train: labelled questions with \"text\" and \"category\" or \"intent\"",
+                 .is_repeatable = true},
+                {.name = "out",
+                 .type = OptionType::File,
+                 .value = "FILE",
+                 .help = "train: where the classifier goes"},
+                {.name = "report",
+                 .type = OptionType::Choice,
+                 .value = "WHAT",
+                 .help = "train: measure on a random held-out part, on each benchmark left out, or both",
+                 .choices = {"random", "left-out", "all"}},
+                {.name = "confusion",
+                 .type = OptionType::File,
+                 .value = "FILE.svg",
+                 .help = "train: draw the confusion matrix of the random part",
+                 .group = OptionGroup::Output},
+                {.name = "without",
+                 .type = OptionType::Text,
+                 .value = "BENCHMARK",
+                 .help = "train: leave the lines of this benchmark out altogether",
+                 .is_repeatable = true},
+                {.name = "seed",
+                 .type = OptionType::Integer,
+                 .value = "N",
+                 .fallback = "1",
+                 .help = "train: order of the questions and choice of hidden features",
+                 .min = 0,
+                 .max = 1e9},
+            },
+        .notes = "Training: clasp-vlm route train --data FILE.jsonl --out FILE [--report all]",
+        .check = check,
+        .run = run,
+    };
+}
+
+}  // namespace clasp::cli
