@@ -33,6 +33,7 @@ struct JpegState {
     bool is_started;        // past the header: what goes wrong from here on touches pixels
     bool has_many_scans;    // progressive, or one scan per component
     bool ran_dry;           // the file ended before its end marker
+    bool has_full_detail;   // every scan of a picture with many is there
     bool is_damaged;        // the decoder met invalid data and went on, or gave up
     bool has_pixels;        // something was decoded before the first sign of damage
     JDIMENSION sound_rows;  // rows finished before it
@@ -141,8 +142,21 @@ bool start(JpegState* state, std::size_t max_memory) {
     return true;
 }
 
+// Whether every coefficient of a progressive picture is known to its last bit.
+bool knows_all_bits(const jpeg_decompress_struct& info) {
+    if (info.coef_bits == nullptr) return false;
+    for (int component = 0; component < info.num_components; ++component) {
+        for (int k = 0; k < DCTSIZE2; ++k) {
+            if (info.coef_bits[component][k] != 0) return false;
+        }
+    }
+    return true;
+}
+
 // Reads on to the end marker: leftover data before it means that rows went wrong unnoticed.
+// The decoder's memory is gone afterwards.
 void finish(JpegState* state) {
+    state->has_full_detail = knows_all_bits(state->info);
     if (setjmp(state->escape) != 0) {
         note_damage(state);
         return;
@@ -187,19 +201,8 @@ Status damaged(const JpegState& state) {
     return {Code::Corrupt, std::string("the JPEG picture cannot be decoded: ") + state.message};
 }
 
-// Whether every coefficient of a progressive picture is known to its last bit.
-bool has_full_detail(const jpeg_decompress_struct& info) {
-    if (info.coef_bits == nullptr) return false;
-    for (int component = 0; component < info.num_components; ++component) {
-        for (int k = 0; k < DCTSIZE2; ++k) {
-            if (info.coef_bits[component][k] != 0) return false;
-        }
-    }
-    return true;
-}
-
 void describe_damage(const JpegState& state, Image& image) {
-    const bool lacks_scans = state.ran_dry && state.has_many_scans && !has_full_detail(state.info);
+    const bool lacks_scans = state.ran_dry && state.has_many_scans && !state.has_full_detail;
     if (!state.is_damaged && !lacks_scans) {
         if (state.warning[0] != '\0') {
             image.warnings.push_back(std::string("the JPEG file is irregular: ") + state.warning);

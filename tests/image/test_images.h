@@ -50,4 +50,11 @@ inline Image noise_image(int width, int height, std::uint32_t seed = 1) {
     return image;
 }
 
+// FNV-1a, as in tests/data/images/pillow_reference.py.
+inline std::uint64_t hash_of(const Image& image) {
+    std::uint64_t value = 0xCBF29CE484222325U;
+    for (const std::uint8_t byte : image.rgb) value = (value ^ byte) * 0x100000001B3U;
+    return value;
+}
+
 }  // namespace clasp::image::testing

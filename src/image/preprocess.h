@@ -1,0 +1,46 @@
+// From a decoded picture to what a vision tower reads: geometry, then normalised planes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "clasp/image.h"
+#include "image/resize.h"
+
+namespace clasp::image {
+
+// Whose arithmetic to follow where the two differ: that of the original models (Python, double
+// precision) or that of llama.cpp (float), which differs by a pixel here and there.
+enum class Arithmetic : std::uint8_t { Original, LlamaCpp };
+
+// LLaVA-1.5's padding: CLIP's mean colour, int(mean * 255).
+inline constexpr Colour kClipMeanColour = {122, 116, 104};
+
+struct Normalisation {
+    std::array<float, 3> mean = {0.48145466F, 0.4578275F, 0.40821073F};  // CLIP's
+    std::array<float, 3> deviation = {0.26862954F, 0.26130258F, 0.27577711F};
+};
+
+// The picture on a square of side `side`, centred, bicubic.
+//   Original: pads to a square with `colour` first, then resizes that square (LLaVA's own pipeline).
+//   LlamaCpp: resizes first, sides rounded up, then pads.
+Result<Image> fit_square(const Image& image, int side, const Colour& colour, Arithmetic arithmetic);
+
+// The picture scaled to fit `target` with its aspect kept (sides rounded up), centred on `colour`.
+// This is how LLaVA-NeXT fits a picture into its chosen resolution; LlamaCpp's LLaVA-1.5 too.
+Result<Image> fit_padded(const Image& image, Size target, const Colour& colour, Filter filter,
+                         Arithmetic arithmetic);
+
+// Planes of float: 3 x height x width, each sample (value / 255 - mean) / deviation.
+struct PixelPlanes {
+    int width = 0;
+    int height = 0;
+    std::vector<float> values;
+};
+
+// Original multiplies by 1/255 in double before rounding to float, as the original processors do;
+// LlamaCpp divides in float.
+Result<PixelPlanes> normalise(const Image& image, const Normalisation& normalisation, Arithmetic arithmetic);
+
+}  // namespace clasp::image
