@@ -62,3 +62,21 @@ ninja_with_progress() {
         return 1
     fi
 }
+
+# our_files find-expression...: the files of ours that match, each ended by a zero byte. Run from the root.
+our_files() {
+    local folders=() folder
+    for folder in include src tests fuzz bench examples training; do
+        [ ! -d "$folder" ] || folders+=("$folder")
+    done
+    find "${folders[@]}" -type f \( "$@" \) -print0 | sort -z
+}
+
+# The versions of the Debian packages of some groups, for keys of cached results.
+installed_versions() {
+    if command -v dpkg-query >/dev/null 2>&1; then
+        "$(dirname "${BASH_SOURCE[0]}")/setup" --list "$@" |
+            xargs dpkg-query -W -f '${Package} ${Version}\n' 2>/dev/null || true
+    fi
+    c++ --version | head -n 1
+}
