@@ -28,7 +28,7 @@ struct Input {
         std::mt19937 random(1);
         for (std::size_t l = 0; l < kLayers * kCopies; ++l) {
             std::vector<std::byte> bytes(kValues * clasp::float_size(type));
-            // Values near 1 in all formats: random low bits under a fixed exponent.
+            // Random bytes below 0x40: finite values from 0 to 2 in all formats.
             for (std::size_t i = 0; i < bytes.size(); ++i)
                 bytes[i] = static_cast<std::byte>(random() & 0x3fU);
             layers.push_back(std::move(bytes));
