@@ -58,6 +58,10 @@ enum class VisionWeights : std::uint8_t {
     Q4_0,  // repacked where the processor has kernels for it
 };
 
+inline constexpr std::array kAllVisionWeights = {VisionWeights::File, VisionWeights::F32,
+                                                 VisionWeights::F16,  VisionWeights::BF16,
+                                                 VisionWeights::Q8_0, VisionWeights::Q4_0};
+
 std::string_view vision_weights_name(VisionWeights weights);  // "file", "f32", ...
 
 struct EncodeRequest {

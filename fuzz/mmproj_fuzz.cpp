@@ -1,0 +1,44 @@
+// Vision files from memory: container, keys, tensor table, weights, and a picture through towers small
+// enough. Anything may be refused; nothing may crash or allocate out of proportion to the file.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "model/vision_model.h"
+
+namespace {
+
+using clasp::model::Compute;
+using clasp::model::VisionModel;
+using clasp::model::VisionSession;
+
+constexpr std::size_t kMaxTokens = 64;
+constexpr std::size_t kMaxParameters = 1U << 20;
+constexpr std::size_t kMaxImageSize = 128;
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    static const std::shared_ptr<Compute> compute = *Compute::create({.n_threads = 1, .use_gpu = false});
+    const auto bytes = std::as_bytes(std::span(data, size));
+    const auto info = clasp::model::inspect_vision(bytes);
+    if (!info.ok()) return 0;
+    const auto model = VisionModel::load_bytes(bytes, {}, compute);
+    if (!model.ok() || info->n_tokens() > kMaxTokens || info->n_parameters > kMaxParameters ||
+        info->image_size > kMaxImageSize) {
+        return 0;
+    }
+    const auto session = VisionSession::create(*model);
+    if (!session.ok()) return 0;
+    const std::vector<float> pixels(3 * info->image_size * info->image_size, 0.5F);
+    const std::size_t last = info->n_blocks - 1;
+    const auto layers =
+        (*session)->encode(pixels, {.layers = {last}, .class_attention = {0}, .keys = {last}});
+    if (layers.ok()) {
+        const auto tokens = (*session)->project(*layers, {{.layer = last, .weight = 1.0}});
+        static_cast<void>(tokens.ok());
+    }
+    return 0;
+}
