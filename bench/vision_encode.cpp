@@ -147,7 +147,7 @@ int main(int argc, char** argv) {
     std::printf("%s: %zu blocks, %zu threads, %d repeats\n", path.c_str(), layer + 1, n_threads, repeats);
     std::printf("%-10s median %8.1f ms  best %8.1f ms  cpu %8.1f ms\n", "llama.cpp", median(oracle_ms),
                 best(oracle_ms), best(oracle_cpu_ms));
-    const std::vector<float> exact = contestants.back().tokens;
+    const std::vector<float>& exact = contestants.back().tokens;
     for (const Contestant& contestant : contestants) {
         std::printf(
             "%-10s median %8.1f ms  best %8.1f ms  cpu %8.1f ms  ratio %.2f best %.2f cpu %.2f  project %.1f"

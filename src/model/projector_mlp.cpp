@@ -63,16 +63,14 @@ void MlpProjector::add_specs(std::vector<WeightSpec>& specs) const {
 }
 
 void MlpProjector::bind(const WeightStore& store) {
-    first_ = store.get("mm.0.weight");
-    first_bias_ = store.get("mm.0.bias");
-    second_ = store.get("mm.2.weight");
-    second_bias_ = store.get("mm.2.bias");
+    first_ = store.linear("mm.0.weight", "mm.0.bias");
+    second_ = store.linear("mm.2.weight", "mm.2.bias");
 }
 
 ggml_tensor* MlpProjector::build(ggml_context* context, ggml_tensor* input, Compat compat) const {
-    ggml_tensor* x = ggml_add(context, ggml_mul_mat(context, first_, input), first_bias_);
-    x = compat == Compat::Original ? ggml_gelu_erf(context, x) : ggml_gelu(context, x);
-    return ggml_add(context, ggml_mul_mat(context, second_, x), second_bias_);
+    const LinearActivation gelu =
+        compat == Compat::Original ? LinearActivation::Gelu : LinearActivation::TanhGelu;
+    return build_linear(context, second_, build_linear(context, first_, input, gelu));
 }
 
 }  // namespace clasp::model

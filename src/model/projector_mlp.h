@@ -7,6 +7,7 @@
 #include "clasp/status.h"
 #include "ggml.h"
 #include "model/gguf_reader.h"
+#include "model/linear.h"
 #include "model/vision_types.h"
 #include "model/vision_weights.h"
 
@@ -29,10 +30,8 @@ class MlpProjector {
     std::size_t input_width_ = 0;
     std::size_t hidden_width_ = 0;
     std::size_t output_width_ = 0;
-    ggml_tensor* first_ = nullptr;
-    ggml_tensor* first_bias_ = nullptr;
-    ggml_tensor* second_ = nullptr;
-    ggml_tensor* second_bias_ = nullptr;
+    Linear first_;
+    Linear second_;
 };
 
 }  // namespace clasp::model

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "model/gguf_metadata.h"
+#include "model/linear.h"
 #include "model/projector_mlp.h"
 
 namespace clasp::model {
@@ -116,16 +117,12 @@ std::string common_type(const GgufReader& reader, const std::vector<WeightSpec>&
 struct Block {
     ggml_tensor* norm1 = nullptr;
     ggml_tensor* norm1_bias = nullptr;
-    ggml_tensor* qkv = nullptr;  // query, key and value stacked: [width, 3 * width]
-    ggml_tensor* qkv_bias = nullptr;
-    ggml_tensor* out = nullptr;
-    ggml_tensor* out_bias = nullptr;
+    Linear qkv;  // query, key and value stacked: width -> 3 * width
+    Linear out;
     ggml_tensor* norm2 = nullptr;
     ggml_tensor* norm2_bias = nullptr;
-    ggml_tensor* first = nullptr;
-    ggml_tensor* first_bias = nullptr;
-    ggml_tensor* second = nullptr;
-    ggml_tensor* second_bias = nullptr;
+    Linear first;
+    Linear second;
 };
 
 // Query, key and value of all rows, as [head width, rows, heads] views of one product.
@@ -149,7 +146,7 @@ class ClipTower final : public VisionTower {
     ggml_tensor* build_projector(ggml_context* context, ggml_tensor* fused, Compat compat) const override {
         return projector_.build(context, fused, compat);
     }
-    [[nodiscard]] std::size_t max_nodes() const override { return 64 + 40 * info_.n_blocks; }
+    [[nodiscard]] std::size_t max_nodes() const override { return 64 + 56 * info_.n_blocks; }
 
    private:
     void add_values(const std::string& name, std::size_t width, std::size_t rows = 0);
@@ -169,7 +166,12 @@ class ClipTower final : public VisionTower {
 
     ggml_tensor* norm(ggml_context* context, ggml_tensor* x, ggml_tensor* scale, ggml_tensor* shift) const;
     ggml_tensor* embed(ggml_context* context, ggml_tensor* input, Compat compat) const;
-    ggml_tensor* activate(ggml_context* context, ggml_tensor* x, Compat compat) const;
+    // llama.cpp takes the tanh form of GELU.
+    [[nodiscard]] LinearActivation activation(Compat compat) const {
+        if (info_.activation == Activation::QuickGelu) return LinearActivation::QuickGelu;
+        if (info_.activation == Activation::Silu) return LinearActivation::Silu;
+        return compat == Compat::Original ? LinearActivation::Gelu : LinearActivation::TanhGelu;
+    }
     [[nodiscard]] Attention attention(ggml_context* context, const Block& block, ggml_tensor* x) const;
     ggml_tensor* finish_block(ggml_context* context, const Block& block, const Attention& parts,
                               ggml_tensor* x, Compat compat) const;
@@ -181,9 +183,8 @@ class ClipTower final : public VisionTower {
     bool has_patch_bias_ = false;
     bool llama_cpp_patches_are_half_ = true;
 
-    ggml_tensor* patch_kernel_ = nullptr;  // rows padded with zeros
-    ggml_tensor* llama_cpp_patch_kernel_ = nullptr;
-    ggml_tensor* patch_bias_ = nullptr;
+    Linear patch_kernel_;  // rows padded with zeros
+    Linear llama_cpp_patch_kernel_;
     ggml_tensor* class_token_ = nullptr;
     ggml_tensor* positions_ = nullptr;
     ggml_tensor* pre_norm_ = nullptr;
@@ -281,9 +282,12 @@ Result<std::unique_ptr<VisionTower>> ClipTower::open(const GgufReader& reader) {
 }
 
 void ClipTower::bind(const WeightStore& store) {
-    patch_kernel_ = store.get("v.patch_embd.weight");
-    llama_cpp_patch_kernel_ = store.get("v.patch_embd.llama_cpp");
-    if (has_patch_bias_) patch_bias_ = store.get("v.patch_embd.bias");
+    patch_kernel_ = store.linear("v.patch_embd.weight");
+    llama_cpp_patch_kernel_ = store.linear("v.patch_embd.llama_cpp");
+    if (has_patch_bias_) {
+        patch_kernel_.bias = store.get("v.patch_embd.bias");
+        llama_cpp_patch_kernel_.bias = patch_kernel_.bias;
+    }
     class_token_ = store.get("v.class_embd");
     positions_ = store.get("v.position_embd.weight");
     pre_norm_ = store.get("v.pre_ln.weight");
@@ -292,19 +296,17 @@ void ClipTower::bind(const WeightStore& store) {
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
         const std::string prefix = "v.blk." + std::to_string(i) + ".";
         const auto get = [&](const char* name) { return store.get(prefix + name); };
-        // A stacked bias is loaded as rows of parts; the graph adds it as one row.
+        const auto linear = [&](const std::string& name) {
+            return store.linear(prefix + name + ".weight", prefix + name + ".bias");
+        };
         blocks_[i] = {.norm1 = get("ln1.weight"),
                       .norm1_bias = get("ln1.bias"),
-                      .qkv = get("qkv.weight"),
-                      .qkv_bias = get("qkv.bias"),
-                      .out = get("attn_out.weight"),
-                      .out_bias = get("attn_out.bias"),
+                      .qkv = linear("qkv"),
+                      .out = linear("attn_out"),
                       .norm2 = get("ln2.weight"),
                       .norm2_bias = get("ln2.bias"),
-                      .first = get("fc1.weight"),
-                      .first_bias = get("fc1.bias"),
-                      .second = get("fc2.weight"),
-                      .second_bias = get("fc2.bias")};
+                      .first = linear("fc1"),
+                      .second = linear("fc2")};
     }
     projector_.bind(store);
 }
@@ -339,31 +341,19 @@ ggml_tensor* ClipTower::norm(ggml_context* context, ggml_tensor* x, ggml_tensor*
 }
 
 ggml_tensor* ClipTower::embed(ggml_context* context, ggml_tensor* input, Compat compat) const {
-    ggml_tensor* kernel = compat == Compat::Original ? patch_kernel_ : llama_cpp_patch_kernel_;
-    ggml_tensor* patches = ggml_mul_mat(context, kernel, input);
-    if (patch_bias_ != nullptr) patches = ggml_add(context, patches, patch_bias_);
+    const Linear& kernel = compat == Compat::Original ? patch_kernel_ : llama_cpp_patch_kernel_;
+    ggml_tensor* patches = build_linear(context, kernel, input);
     ggml_tensor* rows = compat == Compat::Original ? ggml_concat(context, class_token_, patches, 1)
                                                    : ggml_concat(context, patches, class_token_, 1);
     return norm(context, ggml_add(context, rows, positions_), pre_norm_, pre_norm_bias_);
-}
-
-ggml_tensor* ClipTower::activate(ggml_context* context, ggml_tensor* x, Compat compat) const {
-    switch (info_.activation) {
-        case Activation::QuickGelu: return ggml_gelu_quick(context, x);
-        case Activation::Gelu:
-            return compat == Compat::Original ? ggml_gelu_erf(context, x) : ggml_gelu(context, x);
-        case Activation::Silu: return ggml_silu(context, x);
-    }
-    return x;
 }
 
 Attention ClipTower::attention(ggml_context* context, const Block& block, ggml_tensor* x) const {
     const std::int64_t width = as_signed(info_.width);
     const std::int64_t heads = as_signed(info_.n_heads);
     const std::int64_t head_width = width / heads;
-    ggml_tensor* bias = ggml_reshape_1d(context, block.qkv_bias, 3 * width);
     ggml_tensor* normed = norm(context, x, block.norm1, block.norm1_bias);
-    ggml_tensor* qkv = ggml_add(context, ggml_mul_mat(context, block.qkv, normed), bias);
+    ggml_tensor* qkv = build_linear(context, block.qkv, normed);
     const auto part = [&](std::size_t index) {
         ggml_tensor* view = ggml_view_3d(context, qkv, head_width, heads, n_rows(),
                                          static_cast<std::size_t>(head_width) * sizeof(float), qkv->nb[1],
@@ -388,13 +378,10 @@ ggml_tensor* ClipTower::finish_block(ggml_context* context, const Block& block, 
     ggml_tensor* mixed = ggml_flash_attn_ext(context, parts.query, key, value, nullptr, scale, 0.0F, 0.0F);
     ggml_prec_set_acc(mixed, GGML_PREC_F32);
     mixed = ggml_reshape_2d(context, mixed, as_signed(info_.width), n_rows());
-    ggml_tensor* attended = ggml_add(context, ggml_mul_mat(context, block.out, mixed), block.out_bias);
-    x = ggml_add(context, attended, x);
-
-    ggml_tensor* hidden = ggml_mul_mat(context, block.first, norm(context, x, block.norm2, block.norm2_bias));
-    hidden = activate(context, ggml_add(context, hidden, block.first_bias), compat);
-    hidden = ggml_add(context, ggml_mul_mat(context, block.second, hidden), block.second_bias);
-    return ggml_add(context, x, hidden);
+    x = ggml_add(context, build_linear(context, block.out, mixed), x);
+    ggml_tensor* normed = norm(context, x, block.norm2, block.norm2_bias);
+    ggml_tensor* hidden = build_linear(context, block.first, normed, activation(compat));
+    return ggml_add(context, x, build_linear(context, block.second, hidden));
 }
 
 ggml_tensor* ClipTower::class_attention(ggml_context* context, const Attention& parts, Compat compat) const {

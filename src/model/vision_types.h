@@ -50,7 +50,9 @@ struct VisionInfo {
 
 // How matrices are kept in memory. Norms, biases and tables are always float32.
 enum class VisionWeights : std::uint8_t {
-    File,  // as stored
+    Auto,  // I16 where it is fast, else File
+    File,  // as stored; what Compat::LlamaCpp needs to give llama.cpp's bits
+    I16,   // 16-bit integers (packed_matrix.h): about the accuracy of F16, faster; CPU only
     F32,
     F16,
     BF16,
@@ -58,11 +60,11 @@ enum class VisionWeights : std::uint8_t {
     Q4_0,  // repacked where the processor has kernels for it
 };
 
-inline constexpr std::array kAllVisionWeights = {VisionWeights::File, VisionWeights::F32,
-                                                 VisionWeights::F16,  VisionWeights::BF16,
-                                                 VisionWeights::Q8_0, VisionWeights::Q4_0};
+inline constexpr std::array kAllVisionWeights = {
+    VisionWeights::Auto, VisionWeights::File, VisionWeights::I16,  VisionWeights::F32,
+    VisionWeights::F16,  VisionWeights::BF16, VisionWeights::Q8_0, VisionWeights::Q4_0};
 
-std::string_view vision_weights_name(VisionWeights weights);  // "file", "f32", ...
+std::string_view vision_weights_name(VisionWeights weights);  // "auto", "file", "i16", ...
 
 struct EncodeRequest {
     Compat compat = Compat::Original;

@@ -48,7 +48,9 @@ bool can_read(ggml_type type) {
 
 std::optional<ggml_type> wanted_type(VisionWeights format) {
     switch (format) {
-        case VisionWeights::File: return std::nullopt;
+        case VisionWeights::Auto:
+        case VisionWeights::File:
+        case VisionWeights::I16: return std::nullopt;
         case VisionWeights::F32: return GGML_TYPE_F32;
         case VisionWeights::F16: return GGML_TYPE_F16;
         case VisionWeights::BF16: return GGML_TYPE_BF16;
@@ -79,33 +81,63 @@ void convert_row(const float* from, void* to, ggml_type type, std::int64_t n) {
     }
 }
 
+// Calls take(row index, values) for every row of a spec's parts, padded with zeros.
+template <typename Take>
+void for_each_row(const GgufReader& reader, const WeightSpec& spec, Take take) {
+    const auto rows = static_cast<std::size_t>(part_rows(spec));
+    std::vector<float> row(static_cast<std::size_t>(stored_width(spec)), 0.0F);
+    std::size_t index = 0;
+    for (const std::string& name : spec.parts) {
+        const GgufTensor& part = *reader.find_tensor(name);
+        const std::size_t row_bytes = part.data.size() / rows;
+        for (std::size_t i = 0; i < rows; ++i, ++index) {
+            const std::byte* from = part.data.data() + i * row_bytes;
+            if (part.type == GGML_TYPE_F32) {
+                std::memcpy(row.data(), from, row_bytes);
+            } else {
+                ggml_get_type_traits(part.type)->to_float(from, row.data(), spec.width);
+            }
+            take(index, row.data());
+        }
+    }
+}
+
 // All parts of a spec as rows of `type`, in the layout of a plain ggml tensor.
 std::vector<std::byte> convert(const GgufReader& reader, const WeightSpec& spec, ggml_type type) {
     const std::int64_t width = stored_width(spec);
     const std::size_t row_bytes = ggml_row_size(type, width);
-    const auto rows = static_cast<std::size_t>(part_rows(spec));
     std::vector<std::byte> out(row_bytes * static_cast<std::size_t>(row_count(spec)));
-    std::vector<float> row(static_cast<std::size_t>(width), 0.0F);
-    std::byte* to = out.data();
-    for (const std::string& name : spec.parts) {
-        const GgufTensor& part = *reader.find_tensor(name);
-        if (part.type == type && width == spec.width) {
-            std::memcpy(to, part.data.data(), part.data.size());
-            to += part.data.size();
-            continue;
+    bool is_copy = width == spec.width;
+    for (const std::string& name : spec.parts) is_copy &= reader.find_tensor(name)->type == type;
+    if (is_copy) {
+        std::byte* to = out.data();
+        for (const std::string& name : spec.parts) {
+            const auto data = reader.find_tensor(name)->data;
+            to = std::copy(data.begin(), data.end(), to);
         }
-        const std::size_t file_row_bytes = part.data.size() / rows;
-        for (std::size_t i = 0; i < rows; ++i, to += row_bytes) {
-            const std::byte* from = part.data.data() + i * file_row_bytes;
-            if (part.type == GGML_TYPE_F32) {
-                std::memcpy(row.data(), from, file_row_bytes);
-            } else {
-                ggml_get_type_traits(part.type)->to_float(from, row.data(), spec.width);
-            }
-            convert_row(row.data(), to, type, width);
-        }
+    } else {
+        for_each_row(reader, spec, [&](std::size_t index, const float* row) {
+            convert_row(row, out.data() + index * row_bytes, type, width);
+        });
     }
     return out;
+}
+
+bool is_packed(const WeightSpec& spec, VisionWeights format) {
+    return format == VisionWeights::I16 && spec.use == WeightSpec::Use::Matrix && !spec.type &&
+           PackedMatrix::fits(static_cast<std::size_t>(stored_width(spec)),
+                              static_cast<std::size_t>(row_count(spec)));
+}
+
+// What Auto means here; I16 runs on the CPU only.
+Result<VisionWeights> resolve(VisionWeights format, const Compute& compute) {
+    if (format == VisionWeights::Auto) {
+        return PackedMatrix::is_fast() && !compute.has_gpu() ? VisionWeights::I16 : VisionWeights::File;
+    }
+    if (format == VisionWeights::I16 && compute.has_gpu()) {
+        return Status(Code::InvalidArgument, "vision weights i16 run on the CPU only, but a GPU is in use");
+    }
+    return format;
 }
 
 struct Free {
@@ -148,7 +180,8 @@ ggml_backend_buffer_type_t choose_buffer_type(const Compute& compute, const Weig
 }  // namespace
 
 std::string_view vision_weights_name(VisionWeights weights) {
-    constexpr std::array<std::string_view, 6> kNames = {"file", "f32", "f16", "bf16", "q8_0", "q4_0"};
+    constexpr std::array<std::string_view, 8> kNames = {"auto", "file", "i16",  "f32",
+                                                        "f16",  "bf16", "q8_0", "q4_0"};
     return kNames[static_cast<std::size_t>(weights)];
 }
 
@@ -180,23 +213,35 @@ Status check_spec(const GgufReader& reader, const WeightSpec& spec) {
 
 Result<std::unique_ptr<WeightStore>> WeightStore::load(const GgufReader& reader,
                                                        const std::vector<WeightSpec>& specs,
-                                                       VisionWeights format, const Compute& compute,
+                                                       VisionWeights wanted, const Compute& compute,
                                                        ThreadPool* pool, const LogSink& log_sink) {
     for (const WeightSpec& spec : specs) CLASP_RETURN_IF_ERROR(check_spec(reader, spec));
+    CLASP_ASSIGN_OR_RETURN(const VisionWeights format, resolve(wanted, compute));
 
     std::unique_ptr<WeightStore> store(new WeightStore());
     std::vector<ggml_tensor*> tensors(specs.size(), nullptr);
-    std::map<ggml_backend_buffer_type_t, std::vector<std::size_t>> by_buffer_type;
+    std::vector<PackedMatrix*> packed(specs.size(), nullptr);
     std::vector<ggml_type> types(specs.size());
+    std::map<ggml_backend_buffer_type_t, std::vector<std::size_t>> by_buffer_type;
     for (std::size_t i = 0; i < specs.size(); ++i) {
-        types[i] = memory_type(reader, specs[i], format);
-        const auto wanted = wanted_type(format);
-        if (specs[i].use == WeightSpec::Use::Matrix && !specs[i].type && wanted && types[i] != *wanted) {
+        const WeightSpec& spec = specs[i];
+        if (is_packed(spec, format)) {
+            auto matrix = PackedMatrix::create(static_cast<std::size_t>(stored_width(spec)),
+                                               static_cast<std::size_t>(row_count(spec)));
+            if (matrix == nullptr) return Status(Code::OutOfMemory, "no memory for the vision weights");
+            packed[i] = matrix.get();
+            store->packed_.emplace(spec.name, std::move(matrix));
+            continue;
+        }
+        types[i] = memory_type(reader, spec, format);
+        const auto type = wanted_type(format);
+        const bool is_refused = format == VisionWeights::I16 || (type && types[i] != *type);
+        if (spec.use == WeightSpec::Use::Matrix && !spec.type && is_refused) {
             log(log_sink, LogLevel::Info,
-                specs[i].name + " stays in F16: its rows do not fit the blocks of " +
+                spec.name + " stays in " + ggml_type_name(types[i]) + ": its rows do not fit " +
                     std::string(vision_weights_name(format)));
         }
-        by_buffer_type[choose_buffer_type(compute, specs[i], types[i])].push_back(i);
+        by_buffer_type[choose_buffer_type(compute, spec, types[i])].push_back(i);
     }
 
     for (const auto& [buffer_type, members] : by_buffer_type) {
@@ -222,8 +267,13 @@ Result<std::unique_ptr<WeightStore>> WeightStore::load(const GgufReader& reader,
     std::atomic<bool> out_of_memory{false};
     run_parts(pool, specs.size(), [&](std::size_t i) {
         try {
-            const std::vector<std::byte> data = convert(reader, specs[i], types[i]);
-            ggml_backend_tensor_set(tensors[i], data.data(), 0, data.size());
+            if (packed[i] != nullptr) {
+                for_each_row(reader, specs[i],
+                             [&](std::size_t row, const float* values) { packed[i]->set_row(row, values); });
+            } else {
+                const std::vector<std::byte> data = convert(reader, specs[i], types[i]);
+                ggml_backend_tensor_set(tensors[i], data.data(), 0, data.size());
+            }
         } catch (const std::bad_alloc&) {
             out_of_memory = true;
         }
@@ -243,8 +293,21 @@ ggml_tensor* WeightStore::get(std::string_view name) const {
     return it->second;
 }
 
+Linear WeightStore::linear(const std::string& weight) const {
+    const auto it = packed_.find(weight);
+    if (it != packed_.end()) return {.weight = nullptr, .packed = it->second.get(), .bias = nullptr};
+    return {.weight = get(weight), .packed = nullptr, .bias = nullptr};
+}
+
+Linear WeightStore::linear(const std::string& weight, const std::string& bias) const {
+    Linear result = linear(weight);
+    result.bias = get(bias);
+    return result;
+}
+
 std::size_t WeightStore::bytes() const {
     std::size_t total = 0;
+    for (const auto& [name, matrix] : packed_) total += matrix->bytes();
     for (ggml_backend_buffer_t buffer : buffers_) total += ggml_backend_buffer_get_size(buffer);
     return total;
 }

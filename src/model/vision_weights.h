@@ -16,6 +16,8 @@
 #include "clasp/thread_pool.h"
 #include "model/backend.h"
 #include "model/gguf_reader.h"
+#include "model/linear.h"
+#include "model/packed_matrix.h"
 #include "model/vision_types.h"
 
 namespace clasp::model {
@@ -49,8 +51,11 @@ class WeightStore {
     WeightStore(const WeightStore&) = delete;
     WeightStore& operator=(const WeightStore&) = delete;
 
-    // A name that no spec has is a bug.
+    // A name that no spec has, or that is a matrix kept as integers, is a bug.
     [[nodiscard]] ggml_tensor* get(std::string_view name) const;
+    // A matrix in whatever form it is kept, with its bias.
+    [[nodiscard]] Linear linear(const std::string& weight, const std::string& bias) const;
+    [[nodiscard]] Linear linear(const std::string& weight) const;
     [[nodiscard]] std::size_t bytes() const;
 
    private:
@@ -59,6 +64,7 @@ class WeightStore {
     std::vector<ggml_context*> contexts_;
     std::vector<ggml_backend_buffer_t> buffers_;
     std::unordered_map<std::string, ggml_tensor*> tensors_;
+    std::unordered_map<std::string, std::unique_ptr<PackedMatrix>> packed_;
 };
 
 }  // namespace clasp::model

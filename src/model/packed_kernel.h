@@ -1,0 +1,40 @@
+// Private to packed_matrix.cpp: the layout's constants and the kernel for AVX2, apart because it is compiled
+// with other flags. Plain pointers only, so that no inline function of the library is compiled twice.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace clasp::model::packed {
+
+inline constexpr std::size_t kBlock = 256;  // inputs that share a scale
+inline constexpr std::size_t kPanel = 16;   // outputs per step of the kernel
+inline constexpr std::size_t kTile = 6;     // rows of x per step of the kernel
+inline constexpr int kMaxWeight = 2047;
+inline constexpr int kMaxInput = 4095;
+static_assert(static_cast<std::int64_t>(kBlock) * kMaxWeight * kMaxInput < INT32_MAX);
+
+// One panel of outputs times one tile of rows over one block of inputs.
+struct Step {
+    const std::int16_t* weights = nullptr;  // [n_pairs][kPanel][2]
+    const std::int32_t* inputs = nullptr;   // [n_pairs][kTile], each a pair of 16-bit values
+    const float* weight_scales = nullptr;   // [kPanel]
+    const float* input_scales = nullptr;    // [kTile]
+    std::size_t n_pairs = 0;
+    std::size_t n_rows = 0;  // rows of the tile that exist
+    float* y = nullptr;      // first row, first output of the panel
+    std::size_t y_stride = 0;
+    bool is_first = false;        // first block: y is set, not added to
+    bool is_last = false;         // last block: the bias is added, then the epilogue applied
+    const float* bias = nullptr;  // of the panel; null: none
+    int epilogue = 0;             // an Epilogue
+};
+
+void step_scalar(const Step& step);
+void step_avx2(const Step& step);
+
+// Rounds one row's block to 16 bits and returns its scale.
+float round_block_scalar(const float* x, std::size_t n, int max, std::int16_t* out);
+float round_block_avx2(const float* x, std::size_t n, int max, std::int16_t* out);  // n: a multiple of 16
+
+}  // namespace clasp::model::packed
