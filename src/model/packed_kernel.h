@@ -33,7 +33,8 @@ struct Step {
 void step_scalar(const Step& step);
 void step_avx2(const Step& step);
 
-// Rounds one row's block to 16 bits and returns its scale.
+// Rounds one row's block to 16 bits and returns its scale: NaN if a value is not finite, so that what is made
+// from it is not finite either.
 float round_block_scalar(const float* x, std::size_t n, int max, std::int16_t* out);
 float round_block_avx2(const float* x, std::size_t n, int max, std::int16_t* out);  // n: a multiple of 16
 

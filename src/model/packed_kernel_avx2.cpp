@@ -128,15 +128,21 @@ void step_avx2(const Step& step) {
 
 float round_block_avx2(const float* x, std::size_t n, int max, std::int16_t* out) {
     const __m256 magnitude = _mm256_castsi256_ps(_mm256_set1_epi32(0x7FFFFFFF));
-    __m256 tops = _mm256_setzero_ps();
+    const __m256 zero = _mm256_setzero_ps();
+    __m256 tops = zero;
+    __m256 blemish = zero;  // 0 * x: becomes NaN with the first value that is not finite, and stays so
     for (std::size_t i = 0; i < n; i += 8) {
-        tops = _mm256_max_ps(tops, _mm256_and_ps(_mm256_loadu_ps(x + i), magnitude));
+        const __m256 values = _mm256_loadu_ps(x + i);
+        tops = _mm256_max_ps(tops, _mm256_and_ps(values, magnitude));
+        blemish = _mm256_fmadd_ps(values, zero, blemish);
     }
     float lanes[8];
     _mm256_storeu_ps(lanes, tops);
     float top = 0.0F;
     for (const float lane : lanes) top = lane > top ? lane : top;
-    const float scale = top / static_cast<float>(max);
+    _mm256_storeu_ps(lanes, blemish);
+    float scale = top / static_cast<float>(max);
+    for (const float lane : lanes) scale += lane;
     const __m256 inverse = _mm256_set1_ps(top > 0.0F ? static_cast<float>(max) / top : 0.0F);
     for (std::size_t i = 0; i < n; i += 16) {
         const __m256i low = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + i), inverse));

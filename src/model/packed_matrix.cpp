@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <new>
 
 #include "model/packed_kernel.h"
@@ -47,7 +48,13 @@ void step_scalar(const Step& step) {
 
 float round_block_scalar(const float* x, std::size_t n, int max, std::int16_t* out) {
     float top = 0.0F;
-    for (std::size_t i = 0; i < n; ++i) top = std::max(top, std::abs(x[i]));
+    for (std::size_t i = 0; i < n; ++i) {
+        if (!std::isfinite(x[i])) {
+            std::fill_n(out, n, std::int16_t{0});
+            return std::numeric_limits<float>::quiet_NaN();
+        }
+        top = std::max(top, std::abs(x[i]));
+    }
     const float scale = top / static_cast<float>(max);
     const float inverse = top > 0.0F ? static_cast<float>(max) / top : 0.0F;
     for (std::size_t i = 0; i < n; ++i) {

@@ -30,7 +30,7 @@ Result<VisionInfo> inspect_vision(std::span<const std::byte> bytes);
 Result<VisionInfo> inspect_vision_file(const std::string& path);
 
 struct VisionOptions {
-    VisionWeights weights = VisionWeights::File;
+    VisionWeights weights = VisionWeights::Auto;
 };
 
 // Immutable once loaded; any number of sessions may use it from any thread.

@@ -227,7 +227,7 @@ class VisionFormats : public ::testing::TestWithParam<FormatCase> {};
 TEST_P(VisionFormats, ConvertedWeightsStayClose) {
     test::MmprojSpec spec = spec_of(126);
     spec.matrix_type = GGML_TYPE_F32;
-    LoadedVision exact = load_vision(spec);
+    LoadedVision exact = load_vision(spec, {.weights = VisionWeights::F32});
     LoadedVision converted = load_vision(spec, {.weights = GetParam().weights});
     const Mix mix = {{.layer = 4, .weight = 1.0}};
     const VisionTokens wanted = project(*exact.session, encode(exact, {.layers = {4}}), mix);
@@ -237,9 +237,9 @@ TEST_P(VisionFormats, ConvertedWeightsStayClose) {
 
 INSTANTIATE_TEST_SUITE_P(
     Formats, VisionFormats,
-    ::testing::Values(FormatCase{VisionWeights::F32, 1e-12}, FormatCase{VisionWeights::F16, 3e-3},
-                      FormatCase{VisionWeights::BF16, 3e-2}, FormatCase{VisionWeights::Q8_0, 3e-2},
-                      FormatCase{VisionWeights::Q4_0, 3e-1}),
+    ::testing::Values(FormatCase{VisionWeights::File, 1e-12}, FormatCase{VisionWeights::I16, 3e-3},
+                      FormatCase{VisionWeights::F16, 3e-3}, FormatCase{VisionWeights::BF16, 3e-2},
+                      FormatCase{VisionWeights::Q8_0, 3e-2}, FormatCase{VisionWeights::Q4_0, 3e-1}),
     [](const auto& test) { return std::string(vision_weights_name(test.param.weights)); });
 
 }  // namespace

@@ -37,7 +37,7 @@ class VisionOracle : public ::testing::TestWithParam<Case> {};
 
 TEST_P(VisionOracle, EveryLayerAndTheTokensAgree) {
     const test::MmprojSpec& spec = GetParam().spec;
-    LoadedVision loaded = load_vision(spec);
+    LoadedVision loaded = load_vision(spec, {.weights = VisionWeights::File});
     const VisionInfo& info = loaded.model->info();
     const std::string path = std::string(test::scratch_dir()) + "/oracle_" + GetParam().name + ".gguf";
     std::ofstream(path, std::ios::binary) << loaded.file;

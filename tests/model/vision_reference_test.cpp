@@ -20,13 +20,14 @@ using test::relative_error;
 struct Case {
     const char* name;
     test::MmprojSpec spec;
+    VisionWeights weights;
     double tolerance;
 };
 
 class VisionReference : public ::testing::TestWithParam<Case> {};
 
 TEST_P(VisionReference, EveryLayerAttentionKeysAndTokens) {
-    LoadedVision loaded = load_vision(GetParam().spec);
+    LoadedVision loaded = load_vision(GetParam().spec, {.weights = GetParam().weights});
     const double tolerance = GetParam().tolerance;
     const auto reader = GgufReader::parse(test::bytes_of(loaded.file));
     ASSERT_TRUE(reader.ok());
@@ -92,14 +93,23 @@ test::MmprojSpec wide_grid() {
     return spec;
 }
 
+constexpr VisionWeights kFile = VisionWeights::File;
+constexpr VisionWeights kI16 = VisionWeights::I16;
+
 // ggml rounds quick GELU to half precision, and activations too where weights are in half precision.
-INSTANTIATE_TEST_SUITE_P(Files, VisionReference,
-                         ::testing::Values(Case{"F32", with(GGML_TYPE_F32, true, false), 1e-3},
-                                           Case{"F32ExactGelu", with(GGML_TYPE_F32, false, true), 1e-5},
-                                           Case{"F32WideGrid", wide_grid(), 1e-3},
-                                           Case{"F16", with(GGML_TYPE_F16, true, false), 3e-3},
-                                           Case{"Q8_0", with(GGML_TYPE_Q8_0, true, false), 3e-2}),
-                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Files, VisionReference,
+    ::testing::Values(Case{"F32", with(GGML_TYPE_F32, true, false), kFile, 1e-3},
+                      Case{"F32ExactGelu", with(GGML_TYPE_F32, false, true), kFile, 1e-5},
+                      Case{"F32WideGrid", wide_grid(), kFile, 1e-3},
+                      Case{"F16", with(GGML_TYPE_F16, true, false), kFile, 3e-3},
+                      Case{"Q8_0", with(GGML_TYPE_Q8_0, true, false), kFile, 3e-2},
+                      Case{"F32AsI16", with(GGML_TYPE_F32, true, false), kI16, 3e-3},
+                      Case{"F32ExactGeluAsI16", with(GGML_TYPE_F32, false, true), kI16, 3e-3},
+                      Case{"F32WideGridAsI16", wide_grid(), kI16, 3e-3},
+                      Case{"F16AsI16", with(GGML_TYPE_F16, true, false), kI16, 3e-3},
+                      Case{"Q8_0AsI16", with(GGML_TYPE_Q8_0, true, false), kI16, 3e-3}),
+    [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace clasp::model
