@@ -28,7 +28,7 @@ double mean_loss(std::span<const std::vector<float>> logits, std::span<const Exa
                  double temperature) {
     double total = 0.0;
     for (std::size_t i = 0; i < examples.size(); ++i) {
-        const double top = *std::max_element(logits[i].begin(), logits[i].end());
+        const auto top = static_cast<double>(*std::max_element(logits[i].begin(), logits[i].end()));
         double sum = 0.0;
         double right = 0.0;
         for (std::size_t k = 0; k < logits[i].size(); ++k) {
