@@ -5,6 +5,9 @@
 
 namespace clasp::cli {
 
+Command ask_command();
+Command bench_command();
+Command inspect_command();
 Command select_command();
 Command route_command();
 Command schedule_command();

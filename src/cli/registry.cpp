@@ -7,10 +7,10 @@ namespace clasp::cli {
 
 std::span<const Command> commands() {
     static const std::array kCommands = {
-        select_command(),
-        route_command(),
-        schedule_command(),
-        fuse_command(),
+#ifdef CLASP_HAS_ENGINE
+        ask_command(),   bench_command(),  inspect_command(),
+#endif
+        route_command(), select_command(), schedule_command(), fuse_command(),
     };
     return kCommands;
 }

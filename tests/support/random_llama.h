@@ -22,6 +22,7 @@ struct RandomLlama {
     bool has_fused_qkv = false;
     bool has_biases = false;
     bool has_rope_factors = false;
+    float rope_factor = 4.0F;  // mean of those factors; a huge one switches rotation off
     bool has_yarn = false;
     std::string chat_template = {};  // none when empty
     // File whose tokenizer keys are copied; empty for a vocabulary of 3 + 256 + 26 made-up tokens.

@@ -1,0 +1,59 @@
+// What is in a GGUF file, and whether the engine can run it, without loading weights.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "clasp/fuse.h"
+#include "clasp/status.h"
+
+namespace clasp {
+
+struct TextFileInfo {
+    std::size_t n_layers = 0;
+    std::size_t width = 0;
+    std::size_t ffn_width = 0;
+    std::size_t n_heads = 0;
+    std::size_t n_kv_heads = 0;
+    std::size_t head_width = 0;
+    std::size_t vocabulary = 0;
+    std::size_t context_length = 0;
+};
+
+struct VisionFileInfo {
+    std::string family;
+    std::string projector;
+    std::size_t image_size = 0;
+    std::size_t patch_size = 0;
+    Grid grid;
+    std::size_t n_blocks = 0;
+    std::size_t width = 0;
+    std::size_t n_heads = 0;
+    std::size_t ffn_width = 0;
+    std::size_t output_width = 0;
+    std::size_t feature_layer = 0;            // block that the original model projects
+    std::size_t llama_cpp_feature_layer = 0;  // block that llama.cpp projects
+};
+
+struct GgufFileInfo {
+    std::string path;
+    std::string architecture;
+    std::string name;
+    std::size_t n_bytes = 0;
+    std::size_t n_tensors = 0;
+    std::size_t n_parameters = 0;
+    std::vector<std::pair<std::string, std::size_t>> types;  // parameters per type, most first
+    std::optional<TextFileInfo> text;
+    std::optional<VisionFileInfo> vision;
+    bool is_supported = false;
+    std::string reason;  // why not, when it is not
+};
+
+// Error: the file cannot be read or is not a sound GGUF container. A sound file that the engine cannot run
+// is a result with a reason.
+Result<GgufFileInfo> inspect_gguf(const std::string& path);
+
+}  // namespace clasp

@@ -1,0 +1,52 @@
+#include "cli/answer_json.h"
+
+namespace clasp::cli {
+
+Json timings_json(const AskTimings& timings) {
+    return {{"route", timings.route},   {"image", timings.image},     {"encode", timings.encode},
+            {"fuse", timings.fuse},     {"project", timings.project}, {"gram", timings.gram},
+            {"select", timings.select}, {"prefill", timings.prefill}, {"first_token", timings.first_token},
+            {"decode", timings.decode}, {"total", timings.total}};
+}
+
+Json answer_json(const Answer& answer, const std::string& model_name) {
+    Json mix = Json::object();
+    for (const LayerWeight& entry : answer.mix) mix[std::to_string(entry.layer)] = entry.weight;
+    Json stages = Json::array();
+    for (const StageReport& stage : answer.stages) {
+        stages.push_back({{"layer", stage.layer},
+                          {"kept", stage.kept.size()},
+                          {"pivots", stage.pivots},
+                          {"coverage", stage.coverage},
+                          {"tokens", stage.kept}});
+    }
+    Json grids = Json::array();
+    for (const Grid& grid : answer.grids) grids.push_back({{"rows", grid.height}, {"columns", grid.width}});
+    return {{"answer", answer.text},
+            {"class",
+             {{"id", answer.chosen_class.id},
+              {"name", answer.chosen_class.name},
+              {"confidence", answer.chosen_class.confidence},
+              {"by", answer.chosen_class.by}}},
+            {"mix", mix},
+            {"split", answer.split},
+            {"tokens",
+             {{"visual", answer.tokens.visual},
+              {"text", answer.tokens.text},
+              {"entering", answer.tokens.entering},
+              {"final", answer.tokens.final},
+              {"average", answer.tokens.average}}},
+            {"stages", stages},
+            {"grids", grids},
+            {"timings_ms", timings_json(answer.timings)},
+            {"generated", answer.generated},
+            {"stopped", answer.cancelled ? "cancelled" : (answer.stopped_at_limit ? "max_tokens" : "end")},
+            {"kv_bytes", answer.kv_bytes},
+            {"model", model_name},
+            {"policy", {{"name", answer.policy_name}, {"hash", answer.policy_hash}}},
+            {"method", answer.method},
+            {"mass", mass_name(answer.mass)},
+            {"notes", answer.notes}};
+}
+
+}  // namespace clasp::cli

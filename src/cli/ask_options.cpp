@@ -1,0 +1,127 @@
+#include "cli/ask_options.h"
+
+namespace clasp::cli {
+
+std::vector<Option> request_options() {
+    return {
+        {.name = "budget",
+         .type = OptionType::Text,
+         .value = "N|P%|none|auto",
+         .fallback = "33%",
+         .help = "visual tokens per decoder layer on average, or per cent of all; auto prunes only where it "
+                 "pays"},
+        {.name = "schedule",
+         .type = OptionType::Text,
+         .value = "SPEC",
+         .help = "instead of a budget: stages such as 2:300,6:200,15:110, or paper-192, paper-128, paper-64"},
+        {.name = "method",
+         .type = OptionType::Text,
+         .value = "NAME",
+         .help = "how tokens are chosen: clasp, clasp+, attention, random, uniform (default: the policy's)"},
+        {.name = "mass",
+         .type = OptionType::Choice,
+         .value = "RULE",
+         .help = "what dropped tokens leave to their nearest survivor (default: the method's)",
+         .choices = {"none", "nearest"}},
+        {.name = "policy",
+         .type = OptionType::Text,
+         .value = "NAME|FILE",
+         .fallback = "llava",
+         .help = "profile or policy file with the settings per class"},
+        {.name = "class",
+         .type = OptionType::Text,
+         .value = "ID|NAME",
+         .help = "class of the question, instead of the router's"},
+        {.name = "no-fusion", .help = "read only the vision layer that the original model reads"},
+        {.name = "vanilla", .help = "no fusion and no pruning: what the original model computes"},
+        {.name = "compat",
+         .type = OptionType::Choice,
+         .value = "WHOSE",
+         .fallback = "original",
+         .help = "whose numbers: the original model's, or llama.cpp's for side-by-side tests",
+         .choices = {"original", "llama.cpp"}},
+        {.name = "select-seed",
+         .type = OptionType::Integer,
+         .value = "S",
+         .fallback = "0",
+         .help = "seed of methods that draw, and of the clustering's start (0: deterministic)",
+         .min = 0,
+         .max = 9e15},
+    };
+}
+
+std::vector<Option> engine_options() {
+    return {
+        {.name = "threads",
+         .type = OptionType::Integer,
+         .value = "N",
+         .fallback = "0",
+         .help = "threads, 0 for one per hardware thread",
+         .group = OptionGroup::Performance,
+         .min = 0,
+         .max = 512},
+        {.name = "vision-weights",
+         .type = OptionType::Choice,
+         .value = "TYPE",
+         .fallback = "auto",
+         .help = "how the vision tower's matrices are kept",
+         .group = OptionGroup::Performance,
+         .choices = {"auto", "file", "f32", "f16", "bf16", "q8_0", "q4_0"}},
+        {.name = "no-gpu",
+         .help = "stay on the CPU even if ggml was built with a GPU",
+         .group = OptionGroup::Performance},
+    };
+}
+
+Status check_request_options(const Arguments& arguments) {
+    const bool has_schedule = arguments.is_given("schedule");
+    if (has_schedule && arguments.is_given("budget")) {
+        return {Code::InvalidArgument, "--budget and --schedule exclude each other"};
+    }
+    if (!arguments.flag("vanilla")) return ok_status();
+    for (const char* other : {"schedule", "method", "mass", "no-fusion"}) {
+        if (arguments.is_given(other)) {
+            return {Code::InvalidArgument, "--vanilla means no fusion and no pruning; --" +
+                                               std::string(other) + " has no effect with it"};
+        }
+    }
+    if (arguments.is_given("budget") && arguments.text("budget") != "none") {
+        return {Code::InvalidArgument, "--vanilla means no pruning; --budget has no effect with it"};
+    }
+    return ok_status();
+}
+
+Result<AskRequest> read_request(const Arguments& arguments) {
+    AskRequest request;
+    CLASP_ASSIGN_OR_RETURN(request.policy, load_policy(arguments.text("policy")));
+    if (const auto budget = arguments.text_if("budget")) {
+        CLASP_ASSIGN_OR_RETURN(request.budget, parse_budget(*budget));
+    }
+    if (const auto schedule = arguments.text_if("schedule")) {
+        if (schedule->starts_with("paper-")) {
+            request.schedule_name = *schedule;
+        } else {
+            CLASP_ASSIGN_OR_RETURN(request.forced_stages, parse_stages(*schedule));
+        }
+    }
+    if (const auto mass = arguments.text_if("mass")) {
+        CLASP_ASSIGN_OR_RETURN(request.mass, parse_mass(*mass));
+    }
+    request.method = arguments.text_if("method").value_or("");
+    request.class_choice = arguments.text_if("class").value_or("");
+    request.use_fusion = !arguments.flag("no-fusion");
+    request.vanilla = arguments.flag("vanilla");
+    request.numbers = arguments.text("compat") == "original" ? Numbers::Original : Numbers::LlamaCpp;
+    request.select_seed = static_cast<std::uint64_t>(arguments.integer("select-seed"));
+    return request;
+}
+
+EngineOptions read_engine_options(const Arguments& arguments) {
+    EngineOptions options;
+    options.n_threads = static_cast<std::size_t>(arguments.integer("threads"));
+    options.vision_weights = arguments.text("vision-weights");
+    options.use_gpu = !arguments.flag("no-gpu");
+    return options;
+}
+
+}  // namespace clasp::cli

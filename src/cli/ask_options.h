@@ -1,0 +1,23 @@
+// The options of a request, shared by every command that asks.
+#pragma once
+
+#include <vector>
+
+#include "clasp/engine.h"
+#include "clasp/status.h"
+#include "cli/arguments.h"
+#include "cli/option.h"
+
+namespace clasp::cli {
+
+// Budget, method, policy, class, fusion, numbers: what changes an answer.
+std::vector<Option> request_options();
+// Threads and vision weights: what changes how fast it comes.
+std::vector<Option> engine_options();
+Status check_request_options(const Arguments& arguments);
+
+// Everything of a request but its images and its question. A command may leave out some of the options.
+Result<AskRequest> read_request(const Arguments& arguments);
+EngineOptions read_engine_options(const Arguments& arguments);
+
+}  // namespace clasp::cli

@@ -1,0 +1,11 @@
+// Ctrl-C as a flag: the first one asks for a clean stop, a second one ends the program as usual.
+#pragma once
+
+#include <atomic>
+
+namespace clasp::cli {
+
+// Installs the handler on first use. The flag lives as long as the program.
+const std::atomic<bool>& interrupted();
+
+}  // namespace clasp::cli

@@ -1,0 +1,15 @@
+// The token map of an answer, as a PNG file.
+#pragma once
+
+#include <string>
+
+#include "clasp/engine.h"
+#include "clasp/status.h"
+
+namespace clasp::cli {
+
+// The picture at image_path with the tokens that each stage kept. For answers about one image.
+Status write_token_map(const std::string& map_path, const std::string& image_path,
+                       const std::string& question, const Answer& answer, const std::string& model_name);
+
+}  // namespace clasp::cli

@@ -1,0 +1,73 @@
+#include "cli/model_files.h"
+
+#include <filesystem>
+
+namespace clasp::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kSuffix = ".gguf";
+
+bool is_file_name(const std::string& model) {
+    return model.ends_with(kSuffix) || model.find('/') != std::string::npos;
+}
+
+// Where models that come with the program lie: beside an installed program, or in the checkout that it was
+// built from.
+std::vector<fs::path> model_folders() {
+    std::vector<fs::path> folders;
+    std::error_code error;
+    const fs::path program = fs::read_symlink("/proc/self/exe", error);
+    if (!error) folders.push_back(program.parent_path().parent_path() / "share" / "clasp" / "models");
+    folders.emplace_back(CLASP_MODELS_DIR);
+    return folders;
+}
+
+}  // namespace
+
+std::vector<Option> model_options() {
+    return {
+        {.name = "model",
+         .type = OptionType::Text,
+         .value = "NAME|FILE",
+         .fallback = "tiny",
+         .help = "a model that comes with the program, or a text GGUF file"},
+        {.name = "mmproj",
+         .type = OptionType::File,
+         .value = "FILE",
+         .help = "the vision GGUF file of --model FILE"},
+    };
+}
+
+Status check_model_options(const Arguments& arguments) {
+    const bool is_file = is_file_name(arguments.text("model"));
+    if (is_file && !arguments.is_given("mmproj")) {
+        return {Code::InvalidArgument, "--model with a file needs --mmproj with its vision file"};
+    }
+    if (!is_file && arguments.is_given("mmproj")) {
+        return {Code::InvalidArgument, "--mmproj goes with --model FILE; '" + arguments.text("model") +
+                                           "' names a model that brings its own"};
+    }
+    return ok_status();
+}
+
+Result<ModelFiles> find_model_files(const Arguments& arguments) {
+    const std::string model = arguments.text("model");
+    if (is_file_name(model)) {
+        return ModelFiles{fs::path(model).filename().string(), model, arguments.text("mmproj")};
+    }
+    for (const fs::path& folder : model_folders()) {
+        const fs::path text = folder / (model + "-text.gguf");
+        const fs::path vision = folder / (model + "-mmproj.gguf");
+        std::error_code error;
+        if (fs::exists(text, error) && fs::exists(vision, error))
+            return ModelFiles{model, text.string(), vision.string()};
+    }
+    return Status(
+        Code::NotFound,
+        "no model '" + model + "' comes with this program; give --model FILE.gguf and --mmproj FILE.gguf");
+}
+
+}  // namespace clasp::cli

@@ -1,0 +1,92 @@
+#include "clasp/inspect.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/mapped_file.h"
+#include "base/text.h"
+#include "model/gguf_metadata.h"
+#include "model/gguf_reader.h"
+#include "model/text_config.h"
+#include "model/vision_model.h"
+
+namespace clasp {
+
+namespace {
+
+constexpr std::string_view kVisionArchitecture = "clip";
+
+std::string text_value(const model::GgufReader& file, std::string_view key) {
+    const auto value = model::read_string(file, key);
+    return value.ok() ? std::string(*value) : std::string();
+}
+
+void count_tensors(const model::GgufReader& file, GgufFileInfo& info) {
+    std::map<std::string, std::size_t> types;
+    info.n_tensors = file.tensors().size();
+    for (const model::GgufTensor& tensor : file.tensors()) {
+        std::size_t n = 1;
+        for (const std::int64_t extent : tensor.shape) n *= static_cast<std::size_t>(extent);
+        info.n_parameters += n;
+        types[ggml_type_name(tensor.type)] += n;
+    }
+    info.types.assign(types.begin(), types.end());
+    std::stable_sort(info.types.begin(), info.types.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+}
+
+Status read_vision(std::span<const std::byte> bytes, GgufFileInfo& info) {
+    CLASP_ASSIGN_OR_RETURN(const model::VisionInfo vision, model::inspect_vision(bytes));
+    VisionFileInfo out;
+    out.family = vision.family;
+    out.projector = vision.projector_type;
+    out.image_size = vision.image_size;
+    out.patch_size = vision.patch_size;
+    out.grid = vision.grid;
+    out.n_blocks = vision.n_blocks;
+    out.width = vision.width;
+    out.n_heads = vision.n_heads;
+    out.ffn_width = vision.ffn_width;
+    out.output_width = vision.output_width;
+    out.feature_layer = vision.feature_layer;
+    out.llama_cpp_feature_layer = vision.llama_cpp_feature_layer;
+    info.vision = out;
+    return ok_status();
+}
+
+Status read_text(const model::GgufReader& file, GgufFileInfo& info) {
+    CLASP_ASSIGN_OR_RETURN(const model::TextConfig config, model::read_text_config(file));
+    TextFileInfo out;
+    out.n_layers = static_cast<std::size_t>(config.n_layers);
+    out.width = static_cast<std::size_t>(config.width);
+    out.ffn_width = static_cast<std::size_t>(config.ffn_width);
+    out.n_heads = static_cast<std::size_t>(config.n_heads);
+    out.n_kv_heads = static_cast<std::size_t>(config.n_kv_heads);
+    out.head_width = static_cast<std::size_t>(config.head_width);
+    out.vocabulary = static_cast<std::size_t>(config.vocabulary);
+    out.context_length = static_cast<std::size_t>(config.context_length);
+    info.text = out;
+    CLASP_RETURN_IF_ERROR(model::check_vocabulary(file));
+    return model::check_text_tensors(file, config);
+}
+
+}  // namespace
+
+Result<GgufFileInfo> inspect_gguf(const std::string& path) {
+    CLASP_ASSIGN_OR_RETURN(const base::MappedFile mapped, base::MappedFile::open(path));
+    auto file = model::GgufReader::parse(mapped.bytes());
+    if (!file) return file.status().with_context(base::path_in_quotes(path));
+    GgufFileInfo info;
+    info.path = path;
+    info.n_bytes = mapped.bytes().size();
+    info.architecture = text_value(*file, "general.architecture");
+    info.name = text_value(*file, "general.name");
+    count_tensors(*file, info);
+    const Status usable =
+        info.architecture == kVisionArchitecture ? read_vision(mapped.bytes(), info) : read_text(*file, info);
+    info.is_supported = usable.ok();
+    info.reason = usable.message();
+    return info;
+}
+
+}  // namespace clasp

@@ -1,0 +1,303 @@
+// Whole requests over small random models: what must be equal is equal bit for bit, what is reported adds
+// up, and what cannot be is refused with a reason.
+#include "clasp/engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <string>
+#include <thread>
+
+#include "clasp/inspect.h"
+#include "support/paths.h"
+#include "support/random_llama.h"
+#include "support/random_mmproj.h"
+
+namespace clasp {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::size_t kTokens = 64;  // 8 x 8 patches
+
+// A 24-bit BMP whose colours vary from place to place.
+std::string picture(unsigned seed, std::uint32_t width = 60, std::uint32_t height = 44) {
+    std::string bmp = "BM";
+    const auto put = [&bmp](std::uint32_t value, int n_bytes) {
+        for (int i = 0; i < n_bytes; ++i) bmp.push_back(static_cast<char>((value >> (8 * i)) & 0xffU));
+    };
+    put(54 + width * height * 3, 4);
+    put(0, 4);
+    put(54, 4);
+    put(40, 4);
+    put(width, 4);
+    put(height, 4);
+    put(1, 2);
+    put(24, 2);
+    for (int i = 0; i < 6; ++i) put(0, 4);
+    for (std::uint32_t i = 0; i < width * height; ++i) {
+        for (std::uint32_t c = 0; c < 3; ++c) put((i * (c + 3) * (seed + 1) / 7 + i % 13 * 9) % 256, 1);
+    }
+    return bmp;
+}
+
+class EngineTest : public testing::Test {
+   protected:
+    static void SetUpTestSuite() {
+        const std::string folder = test::scratch_dir();
+        text_path() = folder + "/engine-text.gguf";
+        vision_path() = folder + "/engine-mmproj.gguf";
+        test::RandomLlama text;
+        text.n_layers = 8;
+        text.width = 96;
+        text.n_heads = 3;
+        text.n_kv_heads = 3;
+        text.vocabulary_file = std::string(test::llama_source_dir()) + "/models/ggml-vocab-llama-spm.gguf";
+        ASSERT_TRUE(test::write_random_llama(text_path(), text));
+        test::MmprojSpec vision;
+        vision.image_size = 112;
+        vision.n_blocks = 23;
+        vision.output_width = 96;
+        std::ofstream out(vision_path(), std::ios::binary);
+        test::write_random_mmproj(vision, out);
+        out.close();
+        auto engine = Engine::load({.model = text_path(), .mmproj = vision_path(), .n_threads = 1});
+        ASSERT_TRUE(engine.ok()) << engine.status().message();
+        shared() = std::move(engine).value();
+    }
+    static void TearDownTestSuite() { shared().reset(); }
+
+    static std::string& text_path() {
+        static std::string path;
+        return path;
+    }
+    static std::string& vision_path() {
+        static std::string path;
+        return path;
+    }
+    static std::unique_ptr<Engine>& shared() {
+        static std::unique_ptr<Engine> engine;
+        return engine;
+    }
+    static const Engine& engine() { return *shared(); }
+
+    AskRequest request() const {
+        AskRequest request;
+        request.images = {{{}, picture_}};
+        request.question = "How many cups are on the table?";
+        request.generation.max_tokens = 4;
+        request.want_logits = true;
+        return request;
+    }
+
+    static Answer ask(const AskRequest& request) {
+        auto answer = engine().ask(request);
+        EXPECT_TRUE(answer.ok()) << answer.status().message();
+        return answer.ok() ? std::move(answer).value() : Answer();
+    }
+    static std::string error_of(const AskRequest& request) {
+        return engine().ask(request).status().message();
+    }
+
+    std::string picture_ = picture(1);
+};
+
+TEST_F(EngineTest, NoBudgetAndNoFusionIsVanillaBitForBit) {
+    AskRequest vanilla = request();
+    vanilla.vanilla = true;
+    AskRequest unpruned = request();
+    unpruned.use_fusion = false;
+    unpruned.budget = {BudgetSpec::Kind::None, 0};
+    const Answer a = ask(vanilla);
+    const Answer b = ask(unpruned);
+    EXPECT_EQ(a.logits, b.logits);
+    EXPECT_EQ(a.text, b.text);
+    EXPECT_EQ(a.method, "none");
+    EXPECT_TRUE(a.stages.empty());
+    EXPECT_EQ(a.tokens.average, static_cast<double>(kTokens));
+}
+
+TEST_F(EngineTest, AScheduleThatKeepsEverythingIsNoScheduleBitForBit) {
+    AskRequest none = request();
+    none.budget = {BudgetSpec::Kind::None, 0};
+    const Answer without = ask(none);
+    for (const std::string method : {"clasp", "clasp+"}) {
+        AskRequest all = request();
+        all.forced_stages = {{1, kTokens}, {2, kTokens}, {4, kTokens}};
+        all.method = method;
+        const Answer with = ask(all);
+        EXPECT_EQ(with.logits, without.logits);
+        EXPECT_EQ(with.kv_bytes, without.kv_bytes);
+    }
+}
+
+TEST_F(EngineTest, FusionChangesTheNumbersAndNamesItsMix) {
+    AskRequest fused = request();
+    fused.budget = {BudgetSpec::Kind::None, 0};
+    fused.class_choice = "5";
+    AskRequest plain = fused;
+    plain.use_fusion = false;
+    const Answer a = ask(fused);
+    EXPECT_EQ(a.mix, (Mix{{5, 0.2}, {15, 0.3}, {22, 0.5}}));
+    EXPECT_EQ(a.chosen_class.name, "Counting");
+    EXPECT_EQ(a.chosen_class.by, "forced");
+    EXPECT_NE(a.logits, ask(plain).logits);
+}
+
+TEST_F(EngineTest, CountsAddUpAtEveryStage) {
+    AskRequest pruned = request();
+    pruned.budget = {BudgetSpec::Kind::Percent, 33};
+    pruned.class_choice = "Counting";
+    const Answer answer = ask(pruned);
+    EXPECT_EQ(answer.tokens.visual, kTokens);
+    EXPECT_EQ(answer.tokens.entering, kTokens);
+    ASSERT_EQ(answer.stages.size(), 3U);
+    EXPECT_EQ(answer.tokens.final, answer.stages.back().kept.size());
+    EXPECT_NEAR(answer.tokens.average, 0.33 * kTokens, 0.02 * kTokens);
+    EXPECT_DOUBLE_EQ(answer.split, 0.6);
+    const std::vector<TokenIndex>* before = nullptr;
+    for (const StageReport& stage : answer.stages) {
+        EXPECT_EQ(stage.pivots.size() + stage.coverage.size(), stage.kept.size());
+        EXPECT_EQ(stage.pivots.size(), pivot_count(0.6, stage.kept.size()));
+        if (before != nullptr) {
+            EXPECT_TRUE(std::includes(before->begin(), before->end(), stage.kept.begin(), stage.kept.end()));
+        }
+        before = &stage.kept;
+    }
+    AskRequest none = request();
+    none.budget = {BudgetSpec::Kind::None, 0};
+    EXPECT_LT(answer.kv_bytes, ask(none).kv_bytes);
+}
+
+TEST_F(EngineTest, EveryMethodAnswersAndIsStable) {
+    for (const std::string method : {"clasp", "clasp+", "attention", "random", "uniform"}) {
+        AskRequest pruned = request();
+        pruned.method = method;
+        const Answer once = ask(pruned);
+        const Answer again = ask(pruned);
+        EXPECT_EQ(once.logits, again.logits) << method;
+        EXPECT_EQ(once.method, method);
+        EXPECT_EQ(once.mass, method == "clasp+" ? MassRule::Nearest : MassRule::None);
+    }
+}
+
+TEST_F(EngineTest, AQuestionAboutACachedImageSkipsTheEncoderAndAnswersTheSame) {
+    AskRequest first = request();
+    first.images = {{{}, picture_}};
+    ask(first);
+    AskRequest second = request();
+    second.class_choice = "7";
+    const Answer cached = ask(second);
+    EXPECT_EQ(cached.timings.encode, 0.0);
+    auto fresh_engine =
+        Engine::load({.model = text_path(), .mmproj = vision_path(), .n_threads = 1, .cached_images = 0});
+    ASSERT_TRUE(fresh_engine.ok());
+    const auto fresh = (*fresh_engine)->ask(second);
+    ASSERT_TRUE(fresh.ok());
+    EXPECT_GT(fresh->timings.encode, 0.0);
+    EXPECT_EQ(fresh->logits, cached.logits);
+}
+
+TEST_F(EngineTest, SeveralImagesShareABudget) {
+    const std::string other = picture(5);
+    AskRequest pruned = request();
+    pruned.images = {{{}, picture_}, {{}, other}};
+    pruned.forced_stages = {{1, 40}, {3, 20}};
+    const Answer answer = ask(pruned);
+    EXPECT_EQ(answer.tokens.visual, 2 * kTokens);
+    EXPECT_EQ(answer.grids.size(), 2U);
+    for (const StageReport& stage : answer.stages) {
+        const auto middle = std::lower_bound(stage.kept.begin(), stage.kept.end(), kTokens);
+        EXPECT_EQ(middle - stage.kept.begin(), stage.kept.end() - middle);
+    }
+}
+
+TEST_F(EngineTest, StreamedTextIsTheAnswer) {
+    AskRequest streaming = request();
+    streaming.generation.max_tokens = 16;
+    std::string streamed;
+    streaming.on_text = [&](std::string_view text) { streamed += text; };
+    const Answer answer = ask(streaming);
+    EXPECT_EQ(streamed, answer.text);
+    EXPECT_LE(answer.generated, 16U);
+}
+
+TEST_F(EngineTest, ACancelledRequestIsToldSo) {
+    std::atomic<bool> cancel = true;
+    AskRequest cancelled = request();
+    cancelled.cancel = &cancel;
+    EXPECT_EQ(engine().ask(cancelled).status().code(), Code::Cancelled);
+}
+
+TEST_F(EngineTest, RequestsFromSeveralThreadsDoNotDisturbEachOther) {
+    const Answer alone = ask(request());
+    std::vector<std::vector<float>> logits(3);
+    std::vector<std::thread> threads;
+    for (std::vector<float>& mine : logits) {
+        threads.emplace_back([&] {
+            if (auto answer = engine().ask(request()); answer.ok()) mine = answer->logits;
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const std::vector<float>& mine : logits) EXPECT_EQ(mine, alone.logits);
+}
+
+TEST_F(EngineTest, BadRequestsAreRefusedWithAReason) {
+    AskRequest bad = request();
+    bad.images.clear();
+    EXPECT_THAT(error_of(bad), HasSubstr("at least one image"));
+    bad = request();
+    bad.images = {{"no-such-picture.png", {}}};
+    EXPECT_THAT(error_of(bad), HasSubstr("no-such-picture.png"));
+    bad = request();
+    bad.images = {{{}, "not a picture"}};
+    EXPECT_FALSE(error_of(bad).empty());
+    bad = request();
+    bad.method = "magic";
+    EXPECT_THAT(error_of(bad), HasSubstr("there is no method 'magic'"));
+    bad = request();
+    bad.class_choice = "Weather";
+    EXPECT_THAT(error_of(bad), HasSubstr("Weather"));
+    bad = request();
+    bad.budget = {BudgetSpec::Kind::Tokens, 3};
+    EXPECT_THAT(error_of(bad), HasSubstr("smallest"));
+    bad = request();
+    bad.policy = *find_profile("qwen2.5-vl");
+    EXPECT_THAT(error_of(bad), HasSubstr("layers 0 to 22"));
+    bad = request();
+    bad.forced_stages = {{99, 10}};
+    EXPECT_THAT(error_of(bad), HasSubstr("99"));
+}
+
+TEST_F(EngineTest, FilesThatDoNotFitTogetherAreRefused) {
+    const std::string wide = std::string(test::scratch_dir()) + "/wide-mmproj.gguf";
+    std::ofstream out(wide, std::ios::binary);
+    test::MmprojSpec spec;
+    spec.output_width = 128;
+    test::write_random_mmproj(spec, out);
+    out.close();
+    const auto engine = Engine::load({.model = text_path(), .mmproj = wide});
+    EXPECT_THAT(engine.status().message(), HasSubstr("do not belong together"));
+    EXPECT_FALSE(Engine::load({.model = vision_path(), .mmproj = text_path()}).ok());
+}
+
+TEST_F(EngineTest, InspectTellsWhatIsInAFile) {
+    const auto text = inspect_gguf(text_path());
+    ASSERT_TRUE(text.ok());
+    EXPECT_TRUE(text->is_supported) << text->reason;
+    EXPECT_EQ(text->architecture, "llama");
+    EXPECT_EQ(text->text->n_layers, 8U);
+    const auto vision = inspect_gguf(vision_path());
+    ASSERT_TRUE(vision.ok());
+    EXPECT_TRUE(vision->is_supported) << vision->reason;
+    EXPECT_EQ(vision->vision->n_blocks, 23U);
+    EXPECT_EQ(vision->vision->feature_layer, 22U);
+    EXPECT_FALSE(inspect_gguf("no-such-file.gguf").ok());
+}
+
+}  // namespace
+}  // namespace clasp
