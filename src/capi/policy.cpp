@@ -4,13 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "capi/policy_handle.h"
 #include "capi/support.h"
-
-struct clasp_policy {
-    clasp::Policy policy;
-    std::string hash;
-    std::vector<std::vector<clasp_layer_weight>> mixes;  // one per class
-};
 
 using namespace clasp;  // NOLINT(google-build-using-namespace): only C functions follow
 

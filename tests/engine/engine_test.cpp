@@ -12,6 +12,7 @@
 #include <string>
 #include <thread>
 
+#include "clasp/clasp_engine.h"
 #include "clasp/inspect.h"
 #include "support/paths.h"
 #include "support/random_llama.h"
@@ -283,6 +284,54 @@ TEST_F(EngineTest, FilesThatDoNotFitTogetherAreRefused) {
     const auto engine = Engine::load({.model = text_path(), .mmproj = wide});
     EXPECT_THAT(engine.status().message(), HasSubstr("do not belong together"));
     EXPECT_FALSE(Engine::load({.model = vision_path(), .mmproj = text_path()}).ok());
+}
+
+TEST_F(EngineTest, TheCHeaderGivesTheSameAnswer) {
+    clasp_engine_options loading = clasp_engine_default_options();
+    loading.model = text_path().c_str();
+    loading.mmproj = vision_path().c_str();
+    loading.n_threads = 1;
+    clasp_engine* handle = nullptr;
+    clasp_error error;
+    ASSERT_EQ(clasp_engine_load(&loading, &handle, &error), CLASP_OK) << error.message;
+    const clasp_image image = {nullptr, picture_.data(), picture_.size()};
+    clasp_ask_options asking = clasp_ask_default_options();
+    asking.images = &image;
+    asking.n_images = 1;
+    asking.question = "How many cups are on the table?";
+    asking.max_tokens = 4;
+    std::string streamed;
+    asking.text_user = &streamed;
+    asking.on_text = [](const char* text, size_t length, void* user) {
+        static_cast<std::string*>(user)->append(text, length);
+        return 0;
+    };
+    clasp_answer* answer = nullptr;
+    ASSERT_EQ(clasp_engine_ask(handle, &asking, &answer, &error), CLASP_OK) << error.message;
+    const Answer wanted = ask(request());
+    EXPECT_EQ(clasp_answer_text(answer), wanted.text);
+    EXPECT_EQ(streamed, wanted.text);
+    EXPECT_EQ(clasp_answer_class_name(answer), wanted.chosen_class.name);
+    EXPECT_EQ(clasp_answer_tokens(answer).final_count, wanted.tokens.final);
+    EXPECT_EQ(clasp_answer_kv_bytes(answer), wanted.kv_bytes);
+    ASSERT_EQ(clasp_answer_stage_count(answer), wanted.stages.size());
+    size_t count = 0;
+    const uint32_t* pivots = clasp_answer_stage_pivots(answer, 1, &count);
+    EXPECT_EQ(std::vector<TokenIndex>(pivots, pivots + count), wanted.stages[1].pivots);
+    EXPECT_EQ(clasp_answer_stage_kept(answer, 9, &count), nullptr);
+    clasp_answer_destroy(answer);
+
+    clasp_cancel* cancel = nullptr;
+    ASSERT_EQ(clasp_cancel_create(&cancel, &error), CLASP_OK);
+    clasp_cancel_request(cancel);
+    asking.cancel = cancel;
+    EXPECT_EQ(clasp_engine_ask(handle, &asking, &answer, &error), CLASP_CANCELLED);
+    EXPECT_EQ(answer, nullptr);
+    asking.question = nullptr;
+    EXPECT_EQ(clasp_engine_ask(handle, &asking, &answer, &error), CLASP_INVALID_ARGUMENT);
+    EXPECT_STREQ(error.message, "options->question is NULL");
+    clasp_cancel_destroy(cancel);
+    clasp_engine_destroy(handle);
 }
 
 TEST_F(EngineTest, InspectTellsWhatIsInAFile) {
