@@ -189,10 +189,10 @@ const Taxonomy& Taxonomy::builtin() {
     static const Taxonomy taxonomy = [] {
         Result<Taxonomy> parsed = parse(embedded_taxonomy());
         CLASP_CHECK(parsed.ok());
-        Result<std::vector<Rule>> rules = parse_rules(embedded_rules());
-        CLASP_CHECK(rules.ok());
+        Result<std::vector<Rule>> parsed_rules = parse_rules(embedded_rules());
+        CLASP_CHECK(parsed_rules.ok());
         Taxonomy result = std::move(parsed).value();
-        result.rules = std::move(rules).value();
+        result.rules = std::move(parsed_rules).value();
         for (const Rule& rule : result.rules) CLASP_CHECK(result.intent_index(rule.intent).has_value());
         return result;
     }();
