@@ -1,0 +1,131 @@
+#include "world/phrasings.h"
+
+#include <array>
+
+namespace clasp::world {
+namespace {
+
+struct Entry {
+    std::array<std::string_view, 5> common;
+    std::array<std::string_view, 2> test_only;
+};
+
+// Test-only wordings use words that other wordings teach.
+constexpr Entry kEntries[kTemplates] = {
+    // ShapeThatIs
+    {{"What is the {x} shape?", "Which shape is {x}?", "Name the {x} shape.", "What shape is {x}?"},
+     {"Which {x} shape is there?", "What is the name of the {x} shape?"}},
+    // ToolName
+    {{"What is the name of the {x}?", "Name the {x}.", "Which object is the {x}?", "What is the {x}?"},
+     {"Give the name of the {x}.", "Which object is the {x} in the picture?"}},
+    // IsThere
+    {{"Is there a {x}?", "Can you see a {x}?", "Does the picture show a {x}?",
+      "Is there a {x} in the picture?"},
+     {"Can you see a {x} in the picture?", "Does this picture show a {x}?"}},
+    // ColourOf
+    {{"What colour is the {x}?", "What color is the {x}?", "Which colour does the {x} have?",
+      "Name the colour of the {x}."},
+     {"What is the colour of the {x}?", "Which colour is the {x}?"}},
+    // SizeOf
+    {{"What size is the {x}?", "Is the {x} small or large?", "How big is the {x}?",
+      "Which size does the {x} have?"},
+     {"Is the {x} large or small?", "What is the size of the {x}?"}},
+    // PatternOf
+    {{"What pattern does the {x} have?", "What is the pattern of the {x}?",
+      "Is the {x} plain, striped or dotted?", "Name the pattern of the {x}."},
+     {"Which pattern does the {x} have?", "What pattern is on the {x}?"}},
+    // ReadSign
+    {{"What does the {x} say?", "What is written on the {x}?", "Read the {x}.", "What text is on the {x}?"},
+     {"Which text is written on the {x}?", "Read the text on the {x}."}},
+    // CharacterOnSign
+    {{"What is the {y} character on the {x}?", "Which character is {y} on the {x}?",
+      "Read the {y} character of the {x}."},
+     {"Name the {y} character on the {x}.", "What is the {y} character of the {x}?"}},
+    // WhichPlace
+    {{"Where is this?", "What place is this?", "Which place is shown in the picture?",
+      "Where was this picture taken?"},
+     {"What place does the picture show?", "Which place is this?"}},
+    // InTheSky
+    {{"What is in the sky?", "What can you see in the sky?", "What does the sky show?"},
+     {"What is shown in the sky?", "Name what is in the sky."}},
+    // DayOrNight
+    {{"Is it day or night?", "Is this day or night?", "Was this picture taken at day or night?"},
+     {"Is it night or day?", "Does the picture show day or night?"}},
+    // LeftOrRight
+    {{"Is the {x} left or right of the {y}?", "Is the {x} to the left or right of the {y}?",
+      "On which side of the {y} is the {x}, left or right?"},
+     {"Is the {x} to the right or left of the {y}?", "Where is the {x}, left or right of the {y}?"}},
+    // AboveOrBelow
+    {{"Is the {x} above or below the {y}?", "Does the {x} lie above or below the {y}?",
+      "Where is the {x}, above or below the {y}?"},
+     {"Is the {x} below or above the {y}?", "On which side of the {y} is the {x}, above or below?"}},
+    // HowMany
+    {{"How many {x} are there?", "Count the {x}.", "What is the number of {x}?",
+      "How many {x} are in the picture?"},
+     {"How many {x} can you see?", "How many {x} does the picture show?"}},
+    // WhatDoing
+    {{"What is the {x} doing?", "What does the {x} do?", "Which action does the {x} show?",
+      "Name the action of the {x}."},
+     {"What action is the {x} doing?", "What is the action of the {x}?"}},
+    // IsDoing
+    {{"Is the {x} {y}?", "Can you see the {x} {y}?", "Does the picture show the {x} {y}?"},
+     {"Is the {x} {y} in the picture?", "Is the {x} shown {y}?"}},
+    // WhatFor
+    {{"What is the {x} used for?", "What can you use the {x} for?", "What is the purpose of the {x}?",
+      "What does one do with the {x}?"},
+     {"What is the {x} for?", "Which purpose does the {x} have?"}},
+    // IsFor
+    {{"Is the {x} used for {y}?", "Can you use the {x} for {y}?", "Is the {x} made for {y}?"},
+     {"Is the {x} for {y}?", "Is {y} the purpose of the {x}?"}},
+    // Describe
+    {{"Describe the picture.", "Describe this picture in a few words.",
+      "Give a short description of the picture.", "What does the picture show?"},
+     {"Give a description of this picture.", "Describe what you can see."}},
+    // PlaceAndAction
+    {{"Where is the {x} and what is the {x} doing?", "Name the place and the action of the {x}."},
+     {"Where is the {x} and which action does the {x} show?",
+      "What is the place and the action of the {x}?"}},
+    // ColourAndPurpose
+    {{"What colour is the {x} and what is it used for?", "Name the colour and the purpose of the {x}."},
+     {"Which colour is the {x} and what is it for?", "What is the colour and the purpose of the {x}?"}},
+    // PlaceAndSign
+    {{"Where is this and what does the {x} say?", "Name the place and read the {x}."},
+     {"What place is this and what is written on the {x}?", "Where is this and what text is on the {x}?"}},
+    // ColourAndSize
+    {{"What colour and size is the {x}?", "Name the colour and the size of the {x}."},
+     {"Which colour and size does the {x} have?", "What is the colour and the size of the {x}?"}},
+};
+
+template <std::size_t n>
+std::span<const std::string_view> used(const std::array<std::string_view, n>& all) {
+    std::size_t count = 0;
+    while (count < n && !all[count].empty()) ++count;
+    return {all.data(), count};
+}
+
+}  // namespace
+
+Phrasings phrasings_of(Template form) {
+    const Entry& entry = kEntries[static_cast<std::size_t>(form)];
+    return {used(entry.common), used(entry.test_only)};
+}
+
+std::string fill_slots(std::string_view phrase, std::string_view x, std::string_view y) {
+    std::string out;
+    for (std::size_t i = 0; i < phrase.size(); ++i) {
+        if (phrase[i] == '{') {
+            const std::string_view word = phrase[i + 1] == 'x' ? x : y;
+            if (out.ends_with(" a ") && word.starts_with('o')) {
+                out.pop_back();
+                out += "n ";
+            }
+            out += word;
+            i += 2;
+        } else {
+            out += phrase[i];
+        }
+    }
+    return out;
+}
+
+}  // namespace clasp::world
