@@ -1,0 +1,59 @@
+// Projector and decoder: reads a picture's features and questions, learns the answers.
+#pragma once
+
+#include <vector>
+
+#include "model/decoder_block.h"
+
+namespace clasp::training {
+
+// Packed rows: every picture's prompt start, its visual tokens, then its questions with answers.
+struct TextBatch {
+    // Per row: the token, or kVisual - i for the i-th feature row of the tower's output.
+    static constexpr int kVisual = -1;
+    std::vector<int> tokens;
+    std::vector<int> positions;  // rotary positions
+    std::vector<RowMask> masks;
+    struct Span {
+        int first_row = 0;
+        int length = 0;
+    };
+    std::vector<Span> pictures;
+    // What a row must predict; only answers (and their end) are learned.
+    struct Target {
+        int row = 0;
+        int token = 0;
+        int question = 0;  // running number in the batch
+    };
+    std::vector<Target> targets;
+    std::vector<int> question_class;
+
+    void clear();
+};
+
+struct AnswerScores {
+    double loss = 0;                   // mean over answer tokens times the share
+    std::vector<float> question_loss;  // per question: sum over its answer tokens, unweighted
+    std::vector<bool> is_exact;        // per question: every token of the answer is the likeliest
+    std::vector<int> predicted;        // per target: the likeliest token
+};
+
+class Decoder {
+   public:
+    Decoder(ParamStore& store, const ModelShape& shape);
+
+    // Forward pass and loss; `weight` multiplies every answer token's loss. With `gradient` not
+    // null also the backward pass: adds to the gradient of the tower's output.
+    void run(ParamStore& store, const float* features, int feature_rows, const TextBatch& batch, float weight,
+             float* gradient, AnswerScores& scores, Arena& arena);
+
+   private:
+    ModelShape shape_;
+    Linear mm0_, mm2_;
+    ParamId embedding_, norm_w_;
+    Linear output_;
+    std::vector<DecoderBlock> blocks_;
+    std::vector<DecoderBlock::Tape> tapes_;
+};
+
+}  // namespace clasp::training

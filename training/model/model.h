@@ -1,0 +1,48 @@
+// The whole network: tower, auxiliary heads, projector and decoder over one parameter store.
+#pragma once
+
+#include "model/aux_heads.h"
+#include "model/decoder.h"
+#include "model/shape.h"
+#include "model/vision_tower.h"
+
+namespace clasp::training {
+
+class Model {
+   public:
+    explicit Model(const ModelShape& shape)
+        : shape_(shape), tower_(store_, shape), heads_(store_, shape), decoder_(store_, shape) {}
+
+    Model(const Model&) = delete;
+    Model& operator=(const Model&) = delete;
+
+    const ModelShape& shape() const { return shape_; }
+    ParamStore& store() { return store_; }
+    const ParamStore& store() const { return store_; }
+
+    // Shares of the micro-batch in the batch's losses, and what to train.
+    struct Weights {
+        float aux = 1.0F;           // times the auxiliary loss; already times pictures / batch
+        float answer_token = 0.0F;  // per answer token; 0 skips the decoder
+        bool backward = true;
+    };
+
+    void run(const PictureBatch& pictures, const AuxTargets& targets, const TextBatch& text,
+             const Weights& weights, AuxScores& aux, AnswerScores& answers);
+
+   private:
+    ModelShape shape_;
+    ParamStore store_;
+    VisionTower tower_;
+    AuxHeads heads_;
+    Decoder decoder_;
+    VisionTower::Tape tape_;
+    Arena arena_;
+};
+
+// Copies a trained model into a deeper one that computes exactly the same function: the old blocks
+// are spread evenly, and each block between is a copy of the one before it whose outputs are
+// multiplied by zero. The optimiser's moments move along. Depths may also be equal.
+void grow(const Model& from, Model& to);
+
+}  // namespace clasp::training

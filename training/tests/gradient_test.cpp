@@ -1,0 +1,236 @@
+// Every backward pass against finite differences.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "model/model.h"
+#include "nn/attention.h"
+#include "nn/kernels.h"
+#include "train/batch.h"
+#include "world/random.h"
+
+namespace clasp::training {
+namespace {
+
+std::vector<float> noise(std::size_t count, std::uint64_t seed) {
+    world::Random rng(seed);
+    std::vector<float> out(count);
+    for (float& x : out) x = rng.range(-1.5F, 1.5F);
+    return out;
+}
+
+double dot(const std::vector<float>& a, const std::vector<float>& b) {
+    double sum = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+    return sum;
+}
+
+// Compares `gradient` with central differences of `loss` over the entries of x.
+void expect_gradient(std::vector<float>& x, const std::vector<float>& gradient,
+                     const std::function<double()>& loss, const char* what) {
+    constexpr float kStep = 1e-2F;
+    for (std::size_t i = 0; i < x.size(); i += 1 + x.size() / 40) {
+        const float old = x[i];
+        x[i] = old + kStep;
+        const double above = loss();
+        x[i] = old - kStep;
+        const double below = loss();
+        x[i] = old;
+        const double slope = (above - below) / (2.0 * static_cast<double>(kStep));
+        EXPECT_NEAR(gradient[i], slope, 5e-3 + 0.02 * std::abs(slope)) << what << " entry " << i;
+    }
+}
+
+TEST(Gradient, layer_norm) {
+    const int rows = 3;
+    const int width = 16;
+    auto x = noise(rows * width, 1);
+    auto w = noise(width, 2);
+    auto b = noise(width, 3);
+    const auto weight = noise(x.size(), 4);
+    std::vector<float> y(x.size());
+    std::vector<float> stats(2 * rows);
+    const auto loss = [&] {
+        layer_norm(x.data(), w.data(), b.data(), y.data(), stats.data(), rows, width, 1e-5F);
+        return dot(y, weight);
+    };
+    loss();
+    std::vector<float> dx(x.size());
+    std::vector<float> dw(width);
+    std::vector<float> db(width);
+    layer_norm_backward(x.data(), w.data(), stats.data(), weight.data(), dx.data(), dw.data(), db.data(),
+                        rows, width);
+    expect_gradient(x, dx, loss, "x");
+    expect_gradient(w, dw, loss, "w");
+    expect_gradient(b, db, loss, "b");
+}
+
+TEST(Gradient, rms_norm) {
+    const int rows = 3;
+    const int width = 16;
+    auto x = noise(rows * width, 1);
+    auto w = noise(width, 2);
+    const auto weight = noise(x.size(), 4);
+    std::vector<float> y(x.size());
+    std::vector<float> stats(rows);
+    const auto loss = [&] {
+        rms_norm(x.data(), w.data(), y.data(), stats.data(), rows, width, 1e-5F);
+        return dot(y, weight);
+    };
+    loss();
+    std::vector<float> dx(x.size());
+    std::vector<float> dw(width);
+    rms_norm_backward(x.data(), w.data(), stats.data(), weight.data(), dx.data(), dw.data(), rows, width);
+    expect_gradient(x, dx, loss, "x");
+    expect_gradient(w, dw, loss, "w");
+}
+
+TEST(Gradient, activations) {
+    auto x = noise(64, 5);
+    const auto weight = noise(x.size(), 6);
+    std::vector<float> y(x.size());
+    auto dx = weight;
+    quick_gelu_backward(x.data(), dx.data(), x.size());
+    expect_gradient(
+        x, dx,
+        [&] {
+            quick_gelu(x.data(), y.data(), x.size());
+            return dot(y, weight);
+        },
+        "quick gelu");
+    dx = weight;
+    gelu_backward(x.data(), dx.data(), x.size());
+    expect_gradient(
+        x, dx,
+        [&] {
+            gelu(x.data(), y.data(), x.size());
+            return dot(y, weight);
+        },
+        "gelu");
+}
+
+TEST(Gradient, swiglu) {
+    auto x = noise(4 * 16, 7);
+    const auto weight = noise(4 * 8, 8);
+    std::vector<float> y(weight.size());
+    std::vector<float> dx(x.size());
+    swiglu_backward(x.data(), weight.data(), dx.data(), 4, 8);
+    expect_gradient(
+        x, dx,
+        [&] {
+            swiglu(x.data(), y.data(), 4, 8);
+            return dot(y, weight);
+        },
+        "swiglu");
+}
+
+TEST(Gradient, rotation_backward_is_the_inverse) {
+    auto x = noise(5 * 3 * 64, 9);
+    const auto before = x;
+    const std::vector<int> positions = {0, 3, 7, 100, 601};
+    rotate_pairs(x.data(), positions, 64, 32, 1);
+    EXPECT_GT(std::abs(x[3 * 64] - before[3 * 64]), 1e-3F);
+    rotate_pairs(x.data(), positions, 64, 32, -1);
+    for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], before[i], 1e-5F);
+}
+
+TEST(Gradient, attention_with_shared_prefix) {
+    const AttentionShape shape{8, 2};
+    // A sequence of 130 rows crosses a tile border: prefix of 100, then two questions.
+    std::vector<RowMask> masks;
+    for (int i = 0; i < 130; ++i)
+        masks.push_back(i < 100 ? RowMask{i + 1, i + 1} : RowMask{100, i < 115 ? 100 : 115});
+    const std::vector<Sequence> sequences = {{0, 130, masks}, {130, 5, {}}};
+    auto qkv = noise(135 * 24, 10);
+    const auto weight = noise(135 * 8, 11);
+    std::vector<float> out(weight.size());
+    Arena arena;
+    AttentionTape tape;
+    const auto loss = [&] {
+        arena.reset();
+        attention(qkv.data(), out.data(), sequences, shape, tape, arena);
+        return dot(out, weight);
+    };
+    loss();
+    std::vector<float> d_qkv(qkv.size());
+    attention_backward(qkv.data(), out.data(), weight.data(), d_qkv.data(), sequences, shape, tape, arena);
+    expect_gradient(qkv, d_qkv, loss, "qkv");
+
+    // A row of the second question must not see the first one.
+    const float before = out[129 * 8];
+    for (int r = 100; r < 115; ++r)
+        for (int i = 8; i < 24; ++i) qkv[static_cast<std::size_t>(r * 24 + i)] += 1;
+    loss();
+    EXPECT_EQ(out[129 * 8], before);
+}
+
+class WholeModel : public testing::Test {
+   protected:
+    WholeModel() {
+        shape_.width = 32;
+        shape_.heads = 2;
+        shape_.vision_ffn = 48;
+        shape_.decoder_ffn = 40;
+        shape_.vision_blocks = 2;
+        shape_.decoder_blocks = 2;
+        shape_.vocabulary = vocabulary_.size();
+        BatchPlan plan;
+        plan.pictures = 2;
+        plan.questions = 3;
+        plan.chained_share = 0.5F;
+        make_batch(plan, vocabulary_, batch_);
+    }
+
+    double loss(Model& model, bool backward) {
+        AuxScores aux;
+        AnswerScores answers;
+        model.run(batch_.pictures, batch_.targets, batch_.text, {1.0F, 0.1F, backward}, aux, answers);
+        return aux.loss + answers.loss;
+    }
+
+    ModelShape shape_;
+    Vocabulary vocabulary_ = Vocabulary::learn({}, {}, 0);
+    Batch batch_;
+};
+
+TEST_F(WholeModel, every_parameter_has_the_right_gradient) {
+    Model model(shape_);
+    ParamStore& store = model.store();
+    store.zero_grads();
+    loss(model, true);
+    const std::vector<float> gradients = store.grads();
+    for (const Param& param : store.params()) {
+        // Directional derivative along the gradient itself: one number for the whole tensor.
+        double square = 0;
+        for (std::size_t i = 0; i < param.size(); ++i)
+            square += std::pow(static_cast<double>(gradients[param.offset + i]), 2);
+        if (square == 0) continue;
+        const auto scale = static_cast<float>(2e-2 / std::sqrt(square));
+        const auto shift = [&](float by) {
+            for (std::size_t i = 0; i < param.size(); ++i)
+                store.values()[param.offset + i] += by * scale * gradients[param.offset + i];
+        };
+        shift(1);
+        const double above = loss(model, false);
+        shift(-2);
+        const double below = loss(model, false);
+        shift(1);
+        const double slope = (above - below) / (2.0 * static_cast<double>(scale));
+        EXPECT_NEAR(slope / square, 1.0, 0.03) << param.name << " norm " << std::sqrt(square);
+    }
+}
+
+TEST_F(WholeModel, growing_keeps_the_function) {
+    Model model(shape_);
+    ModelShape deeper = shape_;
+    deeper.vision_blocks = 3;
+    deeper.decoder_blocks = 4;
+    Model grown(deeper);
+    grow(model, grown);
+    EXPECT_NEAR(loss(model, false), loss(grown, false), 1e-5);
+}
+
+}  // namespace
+}  // namespace clasp::training
