@@ -1,0 +1,126 @@
+#include "export/gguf_writer.h"
+
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+
+#include "base/float_convert.h"
+
+namespace clasp::training {
+namespace {
+
+constexpr std::uint32_t kVersion = 3;
+constexpr std::uint64_t kAlignment = 32;
+
+// Value types of the format.
+enum : std::uint32_t { kU32 = 4, kI32 = 5, kF32 = 6, kBool = 7, kString = 8, kArray = 9 };
+
+template <typename T>
+void append(std::string& out, const T& value) {
+    char bytes[sizeof(T)];
+    std::memcpy(bytes, &value, sizeof(T));
+    out.append(bytes, sizeof(T));
+}
+
+void append_text(std::string& out, const std::string& text) {
+    append<std::uint64_t>(out, text.size());
+    out += text;
+}
+
+std::uint64_t padded(std::uint64_t size) {
+    return (size + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+}  // namespace
+
+void GgufWriter::begin_key(const std::string& key, std::uint32_t type) {
+    append_text(keys_, key);
+    append(keys_, type);
+    ++key_count_;
+}
+
+void GgufWriter::set(const std::string& key, const std::string& value) {
+    begin_key(key, kString);
+    append_text(keys_, value);
+}
+
+void GgufWriter::set(const std::string& key, std::uint32_t value) {
+    begin_key(key, kU32);
+    append(keys_, value);
+}
+
+void GgufWriter::set(const std::string& key, float value) {
+    begin_key(key, kF32);
+    append(keys_, value);
+}
+
+void GgufWriter::set(const std::string& key, bool value) {
+    begin_key(key, kBool);
+    append<std::uint8_t>(keys_, value ? 1 : 0);
+}
+
+void GgufWriter::set(const std::string& key, const std::vector<std::string>& values) {
+    begin_key(key, kArray);
+    append<std::uint32_t>(keys_, kString);
+    append<std::uint64_t>(keys_, values.size());
+    for (const std::string& value : values) append_text(keys_, value);
+}
+
+void GgufWriter::set(const std::string& key, const std::vector<std::int32_t>& values) {
+    begin_key(key, kArray);
+    append<std::uint32_t>(keys_, kI32);
+    append<std::uint64_t>(keys_, values.size());
+    for (const std::int32_t value : values) append(keys_, value);
+}
+
+void GgufWriter::set(const std::string& key, const std::vector<float>& values) {
+    begin_key(key, kArray);
+    append<std::uint32_t>(keys_, kF32);
+    append<std::uint64_t>(keys_, values.size());
+    for (const float value : values) append(keys_, value);
+}
+
+void GgufWriter::add_tensor(const std::string& name, std::vector<std::uint64_t> shape,
+                            std::span<const float> values, Type type) {
+    Tensor tensor{name, std::move(shape), type, {}};
+    for (const float value : values) {
+        if (type == Type::F16)
+            append(tensor.bytes, base::float_to_half(value));
+        else
+            append(tensor.bytes, value);
+    }
+    tensors_.push_back(std::move(tensor));
+}
+
+Status GgufWriter::write(const std::string& path) const {
+    std::string head = "GGUF";
+    append(head, kVersion);
+    append<std::uint64_t>(head, tensors_.size());
+    append(head, key_count_);
+    head += keys_;
+    std::uint64_t offset = 0;
+    for (const Tensor& tensor : tensors_) {
+        append_text(head, tensor.name);
+        append<std::uint32_t>(head, static_cast<std::uint32_t>(tensor.shape.size()));
+        for (const std::uint64_t extent : tensor.shape) append(head, extent);
+        append(head, static_cast<std::uint32_t>(tensor.type));
+        append(head, offset);
+        offset += padded(tensor.bytes.size());
+    }
+    head.resize(padded(head.size()), '\0');
+
+    const std::string part = path + ".part";
+    std::ofstream file(part, std::ios::binary);
+    file.write(head.data(), static_cast<std::streamsize>(head.size()));
+    for (const Tensor& tensor : tensors_) {
+        std::string bytes = tensor.bytes;
+        bytes.resize(padded(bytes.size()), '\0');
+        file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    }
+    file.close();
+    if (!file) return {Code::Unavailable, "cannot write " + part};
+    if (std::rename(part.c_str(), path.c_str()) != 0) return {Code::Unavailable, "cannot rename " + part};
+    return {};
+}
+
+}  // namespace clasp::training

@@ -1,0 +1,39 @@
+// clasp-train-export: a checkpoint as a pair of GGUF files.
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include "export/export_model.h"
+#include "train/checkpoint.h"
+
+namespace {
+
+int fail(const clasp::Status& status) {
+    std::fprintf(stderr, "clasp-train-export: %s\n", status.message().c_str());
+    return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    using namespace clasp::training;
+    if (argc != 3) {
+        std::fprintf(stderr, "usage: clasp-train-export CHECKPOINT FOLDER\n");
+        return 2;
+    }
+    const auto checkpoint = load_checkpoint(argv[1]);
+    if (!checkpoint) return fail(checkpoint.status());
+    const std::string folder = argv[2];
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) return fail({clasp::Code::Unavailable, "cannot make the folder " + folder});
+    const std::string text = folder + "/clasp-tiny.gguf";
+    const std::string vision = folder + "/clasp-tiny-mmproj.gguf";
+    const clasp::Status text_status = export_text_model(*checkpoint->model, checkpoint->vocabulary, text);
+    if (!text_status.ok()) return fail(text_status);
+    const clasp::Status vision_status = export_mmproj(*checkpoint->model, vision);
+    if (!vision_status.ok()) return fail(vision_status);
+    std::printf("%s %ju bytes\n%s %ju bytes\n", text.c_str(), std::filesystem::file_size(text),
+                vision.c_str(), std::filesystem::file_size(vision));
+    return 0;
+}

@@ -1,0 +1,146 @@
+#include "train/batch.h"
+
+#include "world/compose.h"
+#include "world/labels.h"
+#include "world/painter.h"
+#include "world/random.h"
+
+namespace clasp::training {
+namespace {
+
+void append_patches(const world::Canvas& canvas, int side, std::vector<float>& out) {
+    const std::uint8_t* rgb = canvas.rgb().data();
+    float scale[3];
+    float shift[3];
+    for (int c = 0; c < 3; ++c) {
+        scale[c] = 1.0F / (255.0F * kImageStd[c]);
+        shift[c] = kImageMean[c] / kImageStd[c];
+    }
+    const std::size_t start = out.size();
+    out.resize(start + static_cast<std::size_t>(side * side * kPatchValues));
+    float* to = out.data() + start;
+    for (int row = 0; row < side; ++row)
+        for (int column = 0; column < side; ++column)
+            for (int c = 0; c < 3; ++c)
+                for (int y = 0; y < world::kPatch; ++y) {
+                    const std::uint8_t* line =
+                        rgb + 3 * ((row * world::kPatch + y) * canvas.side() + column * world::kPatch);
+                    for (int x = 0; x < world::kPatch; ++x)
+                        *to++ = static_cast<float>(line[3 * x + c]) * scale[c] - shift[c];
+                }
+}
+
+void append_targets(const world::Scene& scene, const world::Canvas& canvas, int row0, int column0,
+                    AuxTargets& targets) {
+    const auto labels = world::label_patches(scene, canvas);
+    std::array<std::uint8_t, world::kThingLabels> present{};
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+        const world::PatchLabels& l = labels[i];
+        const int row = row0 + static_cast<int>(i) / scene.side;
+        const int column = column0 + static_cast<int>(i) % scene.side;
+        targets.patches.push_back({l.thing, l.colour, l.size, l.texture, l.glyph, l.centre,
+                                   static_cast<std::uint8_t>(row), static_cast<std::uint8_t>(column),
+                                   l.slot});
+        present[l.thing] = 1;
+    }
+    targets.place.push_back(static_cast<std::uint8_t>(scene.place));
+    targets.sky.push_back(static_cast<std::uint8_t>(scene.sky));
+    targets.present.push_back(present);
+}
+
+class TextWriter {
+   public:
+    TextWriter(TextBatch& batch, const Vocabulary& vocabulary)
+        : batch_(batch), vocabulary_(vocabulary), first_(static_cast<int>(batch.tokens.size())) {}
+
+    // The start of the prompt and the visual tokens; everything later sees it.
+    void prefix(int first_feature_row, int visual) {
+        push(Vocabulary::kBegin);
+        for (const int id : vocabulary_.encode(kBeforeImage)) push(id);
+        for (int i = 0; i < visual; ++i) push(TextBatch::kVisual - (first_feature_row + i));
+        shared_ = next_;
+    }
+
+    void question(const world::Question& q, int number, bool chained, bool newline,
+                  const AnswerStart& start) {
+        if (!chained) next_ = shared_;
+        const char* before = chained && here() > shared_ ? kBeforeLaterQuestion : kBeforeQuestion;
+        const char* after = newline ? kAfterQuestionNewline : kAfterQuestion;
+        begin_ = chained ? shared_ : here();
+        for (const int id : vocabulary_.encode(before + q.text + after)) push(id);
+        std::vector<int> answer = vocabulary_.encode(" " + q.answer);
+        answer.push_back(Vocabulary::kEnd);
+        if (number == start.question) {
+            answer = start.tokens;
+            answer.push_back(Vocabulary::kPad);  // a row for the next token; its target is unused
+        }
+        for (const int id : answer) {
+            batch_.targets.push_back({static_cast<int>(batch_.tokens.size()) - 1, id, number});
+            push(id);
+        }
+        batch_.question_class.push_back(q.class_id);
+    }
+
+    void finish() { batch_.pictures.push_back({first_, here()}); }
+
+   private:
+    int here() const { return static_cast<int>(batch_.tokens.size()) - first_; }
+
+    void push(int token) {
+        const int row = here();
+        const bool in_prefix = shared_ == 0;
+        batch_.tokens.push_back(token);
+        batch_.positions.push_back(next_++);
+        batch_.masks.push_back(in_prefix ? RowMask{row + 1, row + 1} : RowMask{shared_, begin_});
+    }
+
+    TextBatch& batch_;
+    const Vocabulary& vocabulary_;
+    int first_;
+    int next_ = 0;    // rotary position
+    int shared_ = 0;  // length of the prefix, 0 while writing it
+    int begin_ = 0;   // first row of the own question
+};
+
+}  // namespace
+
+void Batch::clear() {
+    pictures = {};
+    targets = {};
+    text.clear();
+    questions.clear();
+    question_picture.clear();
+}
+
+void make_batch(const BatchPlan& plan, const Vocabulary& vocabulary, Batch& batch, const AnswerStart& start) {
+    batch.clear();
+    batch.pictures.pictures = batch.targets.pictures = plan.pictures;
+    batch.pictures.side = batch.targets.side = plan.side;
+    const int area = plan.side * plan.side;
+    for (int p = 0; p < plan.pictures; ++p) {
+        const std::uint64_t index = plan.first_index + static_cast<std::uint64_t>(p);
+        const world::Scene scene = world::compose_scene(plan.split, plan.seed, index, plan.side);
+        const world::Canvas canvas = world::paint_scene(scene);
+        world::Random rng(world::mix_seed(world::mix_seed(plan.seed, index), 0x0ff5e7));
+        const int room = world::kFullSide - plan.side + 1;
+        batch.pictures.first_row.push_back(rng.below(room));
+        batch.pictures.first_column.push_back(rng.below(room));
+        append_patches(canvas, plan.side, batch.pictures.patches);
+        append_targets(scene, canvas, batch.pictures.first_row.back(), batch.pictures.first_column.back(),
+                       batch.targets);
+        const bool even = plan.class_weights == kEvenWeights;
+        const world::ClassWeights* weights = even ? nullptr : &plan.class_weights;
+        TextWriter writer(batch.text, vocabulary);
+        writer.prefix(p * (area + 1) + 1, area);
+        const bool chained = rng.chance(plan.chained_share);
+        for (world::Question& q : world::ask_many(scene, plan.questions, weights)) {
+            writer.question(q, static_cast<int>(batch.questions.size()), chained,
+                            rng.chance(plan.newline_share), start);
+            batch.question_picture.push_back(p);
+            batch.questions.push_back(std::move(q));
+        }
+        writer.finish();
+    }
+}
+
+}  // namespace clasp::training

@@ -1,0 +1,58 @@
+// Turns scenes into what the model reads.
+#pragma once
+
+#include "model/model.h"
+#include "text/bpe.h"
+#include "world/questions.h"
+#include "world/scene.h"
+
+namespace clasp::training {
+
+// CLIP's means and deviations of the three channels; the exported file carries them.
+inline constexpr float kImageMean[3] = {0.48145466F, 0.4578275F, 0.40821073F};
+inline constexpr float kImageStd[3] = {0.26862954F, 0.26130258F, 0.27577711F};
+
+// The prompt is LLaVA-1.5's without the system sentence:
+// <s>USER: [visual tokens]\nQUESTION ASSISTANT: ANSWER</s>
+inline constexpr const char* kBeforeImage = "USER: ";
+inline constexpr const char* kBeforeQuestion = "\n";
+inline constexpr const char* kBeforeLaterQuestion = "USER: ";  // from the second turn on
+inline constexpr const char* kAfterQuestion = " ASSISTANT:";
+// libllama's template "vicuna" writes a line break there; the model learns to read both.
+inline constexpr const char* kAfterQuestionNewline = "\nASSISTANT:";
+
+inline constexpr world::ClassWeights kEvenWeights = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+
+struct BatchPlan {
+    world::Split split = world::Split::Train;
+    std::uint64_t seed = 0;
+    std::uint64_t first_index = 0;
+    int pictures = 0;
+    int side = 8;
+    int questions = 5;
+    world::ClassWeights class_weights = kEvenWeights;
+    float newline_share = 0;  // questions whose answer's role stands on a new line
+    float chained_share = 0;  // pictures whose questions follow each other as a conversation
+};
+
+struct Batch {
+    PictureBatch pictures;
+    AuxTargets targets;
+    TextBatch text;
+    std::vector<world::Question> questions;  // by running number
+    std::vector<int> question_picture;       // which picture each belongs to
+
+    void clear();
+};
+
+// Replaces the answer of one question by tokens that were already generated; the last row then
+// predicts the next one.
+struct AnswerStart {
+    int question = -1;  // running number; -1 replaces nothing
+    std::vector<int> tokens;
+};
+
+void make_batch(const BatchPlan& plan, const Vocabulary& vocabulary, Batch& batch,
+                const AnswerStart& start = {});
+
+}  // namespace clasp::training

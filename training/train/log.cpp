@@ -1,0 +1,72 @@
+#include "train/log.h"
+
+#include <algorithm>
+
+#include "nn/gemm.h"
+
+namespace clasp::training {
+
+void TrainingLog::add(const Batch& batch, const AuxScores& aux, const AnswerScores& answers) {
+    aux_loss_ += aux.loss;
+    answer_loss_ += answers.loss;
+    for (std::size_t i = 0; i < aux_hits_.size(); ++i) {
+        aux_hits_[i] += aux.hits[i];
+        aux_trials_[i] += aux.trials[i];
+    }
+    for (std::size_t i = 0; i < answers.is_exact.size(); ++i) {
+        const auto class_id = static_cast<std::size_t>(batch.text.question_class[i]);
+        ++trials_[class_id];
+        hits_[class_id] += answers.is_exact[i];
+        class_loss_[class_id] += static_cast<double>(answers.question_loss[i]);
+    }
+}
+
+void TrainingLog::write(const RunState& state, const Phase& phase, float rate, float norm) {
+    std::FILE* file = std::fopen(path_.c_str(), "a");
+    if (file == nullptr) return;  // the log is a convenience; training goes on
+    const auto steps = static_cast<double>(state.step - last_step_);
+    const double seconds = state.seconds - last_seconds_;
+    const auto share = [](long hits, long trials) {
+        return trials > 0 ? static_cast<double>(hits) / static_cast<double>(trials) : 0.0;
+    };
+    std::fprintf(file,
+                 "{\"phase\":\"%s\",\"step\":%ld,\"phase_step\":%d,\"pictures\":%llu,\"rate\":%.3g,"
+                 "\"norm\":%.3f,\"answer_loss\":%.4f,\"aux_loss\":%.4f,\"seconds\":%.1f",
+                 phase.name.c_str(), state.step, state.phase_step,
+                 static_cast<unsigned long long>(state.pictures), static_cast<double>(rate),
+                 static_cast<double>(norm), answer_loss_ / steps, aux_loss_ / steps, state.seconds);
+    std::fprintf(file, ",\"pictures_per_second\":%.2f,\"gflops\":%.1f",
+                 static_cast<double>(state.pictures - last_pictures_) / seconds,
+                 static_cast<double>(gemm_flops - last_flops_) / seconds * 1e-9);
+    std::fprintf(file, ",\"aux\":{");
+    for (std::size_t i = 0; i < aux_hits_.size(); ++i) {
+        const std::string_view group = i < kAuxGroups.size()    ? kAuxGroups[i].name
+                                       : i == kAuxGroups.size() ? "place"
+                                                                : "sky";
+        std::fprintf(file, "%s\"%s\":%.3f", i == 0 ? "" : ",", std::string(group).c_str(),
+                     share(aux_hits_[i], aux_trials_[i]));
+    }
+    std::fprintf(file, "},\"exact\":{");
+    for (int c = 0; c < world::kClasses; ++c)
+        std::fprintf(file, "%s\"%s\":%.3f", c == 0 ? "" : ",", std::string(world::class_name(c)).c_str(),
+                     share(hits_[static_cast<std::size_t>(c)], trials_[static_cast<std::size_t>(c)]));
+    std::fprintf(file, "},\"loss\":{");
+    for (std::size_t c = 0; c < trials_.size(); ++c)
+        std::fprintf(file, "%s\"%s\":%.3f", c == 0 ? "" : ",",
+                     std::string(world::class_name(static_cast<int>(c))).c_str(),
+                     class_loss_[c] / static_cast<double>(std::max(1L, trials_[c])));
+    std::fprintf(file, "}}\n");
+    std::fclose(file);
+    aux_loss_ = answer_loss_ = 0;
+    aux_hits_.fill(0);
+    aux_trials_.fill(0);
+    hits_.fill(0);
+    trials_.fill(0);
+    class_loss_.fill(0);
+    last_seconds_ = state.seconds;
+    last_flops_ = gemm_flops;
+    last_pictures_ = state.pictures;
+    last_step_ = state.step;
+}
+
+}  // namespace clasp::training

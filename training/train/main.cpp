@@ -1,0 +1,247 @@
+// clasp-train: trains the embedded model phase by phase and resumes where it stopped.
+#include <cblas.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "nn/muon.h"
+#include "train/batch.h"
+#include "train/checkpoint.h"
+#include "train/log.h"
+#include "train/recipe.h"
+
+namespace clasp::training {
+namespace {
+
+constexpr std::uint64_t kTrainSeed = 20240;
+constexpr float kClip = 1.0F;         // largest norm of the gradient
+constexpr float kMuonFactor = 10.0F;  // Muon learns this much faster than AdamW by its own measure
+constexpr int kLogEvery = 20;
+constexpr double kSaveEverySeconds = 60;
+
+struct Options {
+    std::string recipe = "training/recipe.txt";
+    std::string folder;
+    int threads = 1;
+};
+
+volatile std::sig_atomic_t stop_requested = 0;
+
+void request_stop(int) {
+    stop_requested = 1;
+}
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::string default_folder() {
+    const char* cache = std::getenv("XDG_CACHE_HOME");
+    const char* home = std::getenv("HOME");
+    const std::string base =
+        cache != nullptr && *cache != '\0' ? cache : std::string(home != nullptr ? home : ".") + "/.cache";
+    return base + "/clasp/training";
+}
+
+class Trainer {
+   public:
+    Trainer(Checkpoint start, std::string folder)
+        : state_(std::move(start.state)),
+          vocabulary_(std::move(start.vocabulary)),
+          model_(std::move(start.model)),
+          folder_(std::move(folder)),
+          log_(folder_ + "/log.jsonl", state_) {}
+
+    // Works through the recipe from the phase it stopped in. The file is read again before every phase,
+    // so that a long run can be steered by editing the phases to come.
+    Status run(const std::string& recipe) {
+        for (;;) {
+            CLASP_ASSIGN_OR_RETURN(const std::vector<Phase> phases, read_recipe(recipe));
+            auto phase = phases.begin();
+            if (!state_.phase.empty()) {
+                phase = std::ranges::find(phases, state_.phase, &Phase::name);
+                if (phase == phases.end())
+                    return {Code::NotFound,
+                            "the recipe has no phase '" + state_.phase + "' to continue with"};
+                if (state_.phase_step >= phase->steps) {
+                    ++phase;
+                    state_.phase_step = 0;
+                }
+            }
+            if (phase == phases.end()) return {};
+            state_.phase = phase->name;
+            CLASP_RETURN_IF_ERROR(run_phase(*phase));
+            if (stop_requested != 0) return {};
+        }
+    }
+
+   private:
+    Status save() { return save_checkpoint(folder_ + "/last.ckpt", state_, vocabulary_, *model_); }
+
+    void fit_depth(const Phase& phase) {
+        ModelShape shape = model_->shape();
+        if (shape.vision_blocks == phase.vision_blocks && shape.decoder_blocks == phase.decoder_blocks)
+            return;
+        shape.vision_blocks = phase.vision_blocks;
+        shape.decoder_blocks = phase.decoder_blocks;
+        auto deeper = std::make_unique<Model>(shape);
+        grow(*model_, *deeper);
+        model_ = std::move(deeper);
+    }
+
+    Status run_phase(const Phase& phase) {
+        fit_depth(phase);
+        double saved = now();
+        while (state_.phase_step < phase.steps) {
+            const double start = now();
+            const float rate = learning_rate(phase, state_.phase_step);
+            const float norm = update(phase, rate);
+            state_.seconds += now() - start;
+            if (!std::isfinite(norm))
+                return {Code::Internal, "the gradient is not finite; the last save is good"};
+            if (state_.step % kLogEvery == 0) log_.write(state_, phase, rate, norm);
+            if (stop_requested != 0) return save();
+            if (now() - saved > kSaveEverySeconds) {
+                CLASP_RETURN_IF_ERROR(save());
+                saved = now();
+            }
+        }
+        CLASP_RETURN_IF_ERROR(save());
+        std::error_code ignored;
+        std::filesystem::copy_file(folder_ + "/last.ckpt", folder_ + "/" + phase.name + ".ckpt",
+                                   std::filesystem::copy_options::overwrite_existing, ignored);
+        return {};
+    }
+
+    // One optimiser step over phase.batch pictures; returns the gradient's norm.
+    float update(const Phase& phase, float rate) {
+        const int parts = phase.batch / phase.micro;
+        if (std::ssize(batches_) < parts) batches_.resize(static_cast<std::size_t>(parts));
+        std::size_t answer_tokens = 0;
+        for (int i = 0; i < parts; ++i) {
+            BatchPlan plan;
+            plan.seed = kTrainSeed;
+            plan.first_index = state_.pictures;
+            plan.pictures = phase.micro;
+            plan.side = phase.side;
+            plan.questions = phase.questions;
+            plan.chained_share = phase.chained;
+            plan.newline_share = phase.newline;
+            plan.class_weights = phase.class_weights;
+            Batch& batch = batches_[static_cast<std::size_t>(i)];
+            make_batch(plan, vocabulary_, batch);
+            state_.pictures += static_cast<std::uint64_t>(phase.micro);
+            answer_tokens += batch.text.targets.size();
+        }
+        model_->store().zero_grads();
+        for (int i = 0; i < parts; ++i) {
+            const Batch& batch = batches_[static_cast<std::size_t>(i)];
+            Model::Weights weights;
+            weights.aux = phase.aux / static_cast<float>(parts);
+            if (phase.questions > 0) weights.answer_token = 1.0F / static_cast<float>(answer_tokens);
+            AuxScores aux;
+            AnswerScores answers;
+            model_->run(batch.pictures, batch.targets, batch.text, weights, aux, answers);
+            log_.add(batch, aux, answers);
+        }
+        ++state_.step;
+        ++state_.phase_step;
+        return apply_gradient(rate);
+    }
+
+    float apply_gradient(float rate) {
+        ParamStore& store = model_->store();
+        const float norm = gradient_norm(store);
+        const float scale = norm > kClip ? kClip / norm : 1.0F;
+        if (!std::isfinite(norm)) return norm;
+        AdamW adamw;
+        adamw.rate = rate;
+        adamw_update(store, adamw, scale, state_.step);
+        Muon muon;
+        muon.rate = kMuonFactor * rate;
+        for (ParamId id = 0; id < store.params().size(); ++id)
+            if (store.info(id).parts > 0 && has_gradient(store, id))
+                muon_update(store, id, muon, scale, workspace_);
+        return norm;
+    }
+
+    RunState state_;
+    Vocabulary vocabulary_;
+    std::unique_ptr<Model> model_;
+    std::string folder_;
+    TrainingLog log_;
+    std::vector<Batch> batches_;
+    MuonWorkspace workspace_;
+};
+
+int usage(const char* problem) {
+    std::fprintf(stderr,
+                 "clasp-train: %s\nusage: clasp-train [--recipe FILE] [--dir FOLDER] "
+                 "[--threads N]\n",
+                 problem);
+    return 2;
+}
+
+int fail(const Status& status) {
+    std::fprintf(stderr, "clasp-train: %s\n", status.message().c_str());
+    return 1;
+}
+
+int run(int argc, char** argv) {
+    Options options;
+    options.folder = default_folder();
+    for (int i = 1; i < argc; i += 2) {
+        const std::string key = argv[i];
+        if (i + 1 >= argc) return usage(("no value for " + key).c_str());
+        if (key == "--recipe")
+            options.recipe = argv[i + 1];
+        else if (key == "--dir")
+            options.folder = argv[i + 1];
+        else if (key == "--threads")
+            options.threads = std::atoi(argv[i + 1]);
+        else
+            return usage(("unknown option " + key).c_str());
+    }
+    if (options.threads < 1) return usage("--threads must be a positive number");
+    openblas_set_num_threads(options.threads);
+    std::error_code error;
+    std::filesystem::create_directories(options.folder, error);
+    if (error) return fail({Code::Unavailable, "cannot make the folder " + options.folder});
+
+    auto phases = read_recipe(options.recipe);
+    if (!phases) return fail(phases.status());
+    if (phases->empty()) return fail({Code::Corrupt, "the recipe " + options.recipe + " has no phase"});
+    Checkpoint start;
+    const std::string last = options.folder + "/last.ckpt";
+    if (std::filesystem::exists(last)) {
+        auto loaded = load_checkpoint(last);
+        if (!loaded) return fail(loaded.status());
+        start = std::move(loaded).value();
+    } else {
+        start.vocabulary = scene_vocabulary();
+        ModelShape shape;
+        shape.vocabulary = start.vocabulary.size();
+        shape.vision_blocks = phases->front().vision_blocks;
+        shape.decoder_blocks = phases->front().decoder_blocks;
+        start.model = std::make_unique<Model>(shape);
+    }
+    // An interrupted run ends after the current update and saves it.
+    std::signal(SIGINT, request_stop);
+    std::signal(SIGTERM, request_stop);
+    const Status status = Trainer(std::move(start), options.folder).run(options.recipe);
+    return status.ok() ? 0 : fail(status);
+}
+
+}  // namespace
+}  // namespace clasp::training
+
+int main(int argc, char** argv) {
+    return clasp::training::run(argc, argv);
+}

@@ -1,0 +1,81 @@
+#include "train/recipe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <numbers>
+#include <sstream>
+
+namespace clasp::training {
+namespace {
+
+// Sets one field; false if the key is unknown or the number is malformed.
+bool set_field(Phase& phase, const std::string& key, const std::string& text) {
+    std::istringstream in(text);
+    const auto read = [&](auto& field) { return static_cast<bool>(in >> field) && in.eof(); };
+    if (key == "side") return read(phase.side);
+    if (key == "vision") return read(phase.vision_blocks);
+    if (key == "decoder") return read(phase.decoder_blocks);
+    if (key == "steps") return read(phase.steps);
+    if (key == "batch") return read(phase.batch);
+    if (key == "micro") return read(phase.micro);
+    if (key == "questions") return read(phase.questions);
+    if (key == "rate") {
+        const bool good = read(phase.rate_from);
+        phase.rate_to = phase.rate_from;
+        return good;
+    }
+    if (key == "rate_to") return read(phase.rate_to);
+    if (key == "warm_up") return read(phase.warm_up);
+    if (key == "aux") return read(phase.aux);
+    if (key == "classes") {
+        for (float& weight : phase.class_weights) {
+            char comma = ',';
+            if (&weight != phase.class_weights.data() && !(in >> comma)) return false;
+            if (comma != ',' || !(in >> weight) || weight < 0) return false;
+        }
+        return in.eof();
+    }
+    if (key == "newline") return read(phase.newline);
+    if (key == "chained") return read(phase.chained);
+    return false;
+}
+
+}  // namespace
+
+Result<std::vector<Phase>> read_recipe(const std::string& path) {
+    std::ifstream file(path);
+    if (!file) return Status(Code::NotFound, "cannot read the recipe " + path);
+    std::vector<Phase> phases;
+    std::string line;
+    for (int number = 1; std::getline(file, line); ++number) {
+        std::istringstream words(line.substr(0, line.find('#')));
+        std::string word;
+        if (!(words >> word)) continue;
+        const std::string where = path + ":" + std::to_string(number) + ": ";
+        Phase phase;
+        if (word != "phase" || !(words >> phase.name))
+            return Status(Code::Corrupt, where + "a line must begin with 'phase NAME'");
+        while (words >> word) {
+            const std::size_t equals = word.find('=');
+            if (equals == std::string::npos ||
+                !set_field(phase, word.substr(0, equals), word.substr(equals + 1)))
+                return Status(Code::Corrupt, where + "cannot read '" + word + "'");
+        }
+        if (phase.batch % phase.micro != 0)
+            return Status(Code::Corrupt, where + "batch must be a multiple of micro");
+        phases.push_back(phase);
+    }
+    return phases;
+}
+
+float learning_rate(const Phase& phase, int step) {
+    if (step < phase.warm_up)
+        return phase.rate_from * static_cast<float>(step + 1) / static_cast<float>(phase.warm_up);
+    const float done = static_cast<float>(step - phase.warm_up) /
+                       static_cast<float>(std::max(1, phase.steps - phase.warm_up));
+    const float fall = 0.5F * (1.0F + std::cos(std::numbers::pi_v<float> * done));
+    return phase.rate_to + (phase.rate_from - phase.rate_to) * fall;
+}
+
+}  // namespace clasp::training

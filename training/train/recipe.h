@@ -1,0 +1,35 @@
+// The training recipe: a list of phases, read from a text file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "clasp/status.h"
+#include "train/batch.h"
+
+namespace clasp::training {
+
+struct Phase {
+    std::string name;
+    int side = 8;  // patches per picture side
+    int vision_blocks = 12;
+    int decoder_blocks = 8;
+    int steps = 0;
+    int batch = 32;           // pictures per update
+    int micro = 8;            // pictures per forward pass
+    int questions = 5;        // per picture; 0 trains the tower alone
+    float rate_from = 1e-3F;  // learning rate at the start of the phase, after the warm-up
+    float rate_to = 1e-3F;    // at its end, reached along half a cosine
+    int warm_up = 0;          // steps
+    float aux = 1.0F;         // weight of the auxiliary loss
+    world::ClassWeights class_weights = kEvenWeights;  // of the questions, by class
+    float newline = 0.0F;  // share of questions whose answer's role stands on a new line
+    float chained = 0.0F;  // share of pictures whose questions form one conversation
+};
+
+// One phase per line: "phase NAME key=value ..."; # starts a comment.
+Result<std::vector<Phase>> read_recipe(const std::string& path);
+
+float learning_rate(const Phase& phase, int step);
+
+}  // namespace clasp::training
