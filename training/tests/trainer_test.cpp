@@ -1,0 +1,174 @@
+// Vocabulary, recipe, checkpoints, optimiser and exported files.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "export/export_model.h"
+#include "nn/muon.h"
+#include "train/batch.h"
+#include "train/checkpoint.h"
+#include "train/evaluate.h"
+#include "train/recipe.h"
+#include "world/random.h"
+
+namespace clasp::training {
+namespace {
+
+std::string scratch(const std::string& name) {
+    return testing::TempDir() + "/clasp_trainer_" + name;
+}
+
+std::string read_file(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream out;
+    out << file.rdbuf();
+    return out.str();
+}
+
+ModelShape small_shape(int vocabulary) {
+    ModelShape shape;
+    shape.width = 32;
+    shape.heads = 2;
+    shape.vision_ffn = 32;
+    shape.decoder_ffn = 32;
+    shape.vision_blocks = 2;
+    shape.decoder_blocks = 2;
+    shape.vocabulary = vocabulary;
+    return shape;
+}
+
+TEST(Vocabulary, splits_words_as_gpt2_does) {
+    const auto words = split_words("\nWhat's this?  It is K47.");
+    const std::vector<std::string_view> expected = {"\n",  "What", "'s", " this", "?", " ",
+                                                    " It", " is",  " K", "47",    "."};
+    EXPECT_EQ(words, expected);
+}
+
+TEST(Vocabulary, learns_whole_words_and_gives_every_text_back) {
+    const Vocabulary v = Vocabulary::learn({"red star red star"}, {" ASSISTANT"}, 400);
+    EXPECT_EQ(v.encode(" star").size(), 1U);
+    EXPECT_EQ(v.encode(" ASSISTANT").size(), 1U);
+    for (const std::string text : {" red star", "caf\xc3\xa9 \t\n x", "47K"})
+        EXPECT_EQ(v.decode(v.encode(text)), text);
+    const Vocabulary again = Vocabulary::load(v.tokens(), v.merges());
+    EXPECT_EQ(again.encode(" red stars ASSISTANT"), v.encode(" red stars ASSISTANT"));
+}
+
+TEST(Vocabulary, signs_stay_single_characters) {
+    const Vocabulary v = scene_vocabulary();
+    for (const std::string sign : {" K47", " 4ER", " AAA"}) EXPECT_EQ(v.encode(sign).size(), 3U) << sign;
+    EXPECT_EQ(v.encode("USER").size(), 1U);
+    EXPECT_EQ(v.encode(" How many red stars are there?").size(), 8U);
+}
+
+TEST(Recipe, reads_phases_and_names_mistakes) {
+    const std::string path = scratch("recipe.txt");
+    std::ofstream(path) << "# comment\nphase a side=16 steps=10 rate=1e-3 rate_to=1e-4 warm_up=5 "
+                           "classes=1,1,3,1,1,1,1,1,0.5\n";
+    const auto phases = read_recipe(path);
+    ASSERT_TRUE(phases.ok()) << phases.status().message();
+    ASSERT_EQ(phases->size(), 1U);
+    const Phase& phase = phases->front();
+    EXPECT_EQ(phase.side, 16);
+    EXPECT_EQ(phase.class_weights[2], 3.0F);
+    EXPECT_NEAR(learning_rate(phase, 0), 2e-4F, 1e-8F);
+    EXPECT_NEAR(learning_rate(phase, 5), 1e-3F, 1e-8F);
+    EXPECT_NEAR(learning_rate(phase, 10), 1e-4F, 1e-8F);
+    for (const char* wrong : {"fase a", "phase a side=x", "phase a colour=red", "phase a batch=10 micro=4",
+                              "phase a classes=1,2"}) {
+        std::ofstream(path) << wrong << '\n';
+        EXPECT_FALSE(read_recipe(path).ok()) << wrong;
+    }
+    EXPECT_EQ(read_recipe(scratch("no-such-file")).status().code(), Code::NotFound);
+}
+
+TEST(Muon, makes_a_matrix_nearly_orthogonal) {
+    world::Random rng(3);
+    MuonWorkspace workspace;
+    for (const auto& [rows, columns] : {std::pair{8, 8}, {6, 20}, {20, 6}}) {
+        std::vector<float> m(static_cast<std::size_t>(rows * columns));
+        for (float& x : m) x = rng.range(-1, 1);
+        orthogonalise(m.data(), rows, columns, workspace);
+        double square = 0;
+        for (const float x : m) square += static_cast<double>(x) * static_cast<double>(x);
+        // All singular values lie around 1, so their squares sum to about the rank.
+        EXPECT_NEAR(square, std::min(rows, columns), 0.45 * std::min(rows, columns));
+    }
+}
+
+TEST(Checkpoint, continues_exactly_and_refuses_damage) {
+    const Vocabulary v = Vocabulary::learn({"red star"}, {}, 300);
+    Model model(small_shape(v.size()));
+    model.store().first_moments()[7] = 0.25F;
+    RunState state;
+    state.phase = "ask";
+    state.phase_step = 3;
+    state.step = 44;
+    state.pictures = 1000;
+    const std::string path = scratch("model.ckpt");
+    ASSERT_TRUE(save_checkpoint(path, state, v, model).ok());
+    const auto loaded = load_checkpoint(path);
+    ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+    EXPECT_EQ(loaded->state.phase, "ask");
+    EXPECT_EQ(loaded->state.pictures, 1000U);
+    EXPECT_EQ(loaded->model->store().values(), model.store().values());
+    EXPECT_EQ(loaded->model->store().first_moments(), model.store().first_moments());
+    EXPECT_EQ(loaded->vocabulary.tokens(), v.tokens());
+
+    const std::string bytes = read_file(path);
+    for (const std::size_t size :
+         {std::size_t{0}, std::size_t{3}, std::size_t{60}, bytes.size() / 2, bytes.size() - 1}) {
+        std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(size));
+        EXPECT_FALSE(load_checkpoint(path).ok()) << size;
+    }
+}
+
+TEST(Export, files_carry_the_names_that_llava_files_have) {
+    const Vocabulary v = Vocabulary::learn({"red star"}, {}, 300);
+    const Model model(small_shape(v.size()));
+    const std::string text = scratch("text.gguf");
+    const std::string vision = scratch("mmproj.gguf");
+    ASSERT_TRUE(export_text_model(model, v, text).ok());
+    ASSERT_TRUE(export_mmproj(model, vision).ok());
+    const std::string text_bytes = read_file(text);
+    const std::string vision_bytes = read_file(vision);
+    for (const std::string& bytes : {text_bytes, vision_bytes}) {
+        EXPECT_EQ(bytes.substr(0, 4), "GGUF");
+        EXPECT_EQ(bytes.size() % 32, 0U);
+        std::uint32_t version = 0;
+        std::memcpy(&version, bytes.data() + 4, 4);
+        EXPECT_EQ(version, 3U);
+    }
+    for (const char* name : {"token_embd.weight", "blk.1.attn_q.weight", "blk.1.ffn_gate.weight",
+                             "output_norm.weight", "tokenizer.ggml.merges", "tokenizer.chat_template"})
+        EXPECT_NE(text_bytes.find(name), std::string::npos) << name;
+    for (const char* name :
+         {"v.patch_embd.weight", "v.class_embd", "v.position_embd.weight", "v.pre_ln.bias",
+          "v.blk.1.attn_k.bias", "v.blk.1.ffn_down.weight", "mm.2.bias", "clip.projector_type"})
+        EXPECT_NE(vision_bytes.find(name), std::string::npos) << name;
+    EXPECT_EQ(vision_bytes.find("aux."), std::string::npos);
+}
+
+TEST(Evaluate, greedy_answers_agree_with_forced_ones) {
+    const Vocabulary v = scene_vocabulary();
+    Model model(small_shape(v.size()));
+    EvaluationPlan plan;
+    plan.scenes = 3;
+    plan.side = 8;
+    int answered = 0;
+    const Accuracy accuracy = evaluate(model, v, plan, [&](const Prediction& p) {
+        EXPECT_EQ(p.question_id, answered++);
+        EXPECT_EQ(p.correct, p.text == p.question->answer);
+    });
+    int trials = 0;
+    for (const int t : accuracy.trials) trials += t;
+    EXPECT_EQ(trials, answered);
+    EXPECT_EQ(answered, 3);
+}
+
+}  // namespace
+}  // namespace clasp::training
