@@ -116,27 +116,6 @@ std::optional<double> parse_number(std::string_view text) {
     return value;
 }
 
-std::string_view type_name(OptionType type) {
-    switch (type) {
-        case OptionType::Flag: return "flag";
-        case OptionType::Integer: return "integer";
-        case OptionType::Number: return "number";
-        case OptionType::Choice: return "choice";
-        case OptionType::Text: return "text";
-        case OptionType::File: return "file";
-    }
-    return "text";
-}
-
-std::string_view group_name(OptionGroup group) {
-    switch (group) {
-        case OptionGroup::Behaviour: return "behaviour";
-        case OptionGroup::Performance: return "performance";
-        case OptionGroup::Output: return "output";
-    }
-    return "behaviour";
-}
-
 Result<Arguments> Arguments::parse(std::span<const Option> options, std::span<const Positional> positionals,
                                    std::span<const std::string_view> words) {
     Arguments arguments;

@@ -52,14 +52,7 @@ std::vector<Option> request_options() {
 
 std::vector<Option> engine_options() {
     return {
-        {.name = "threads",
-         .type = OptionType::Integer,
-         .value = "N",
-         .fallback = "0",
-         .help = "threads, 0 for one per hardware thread",
-         .group = OptionGroup::Performance,
-         .min = 0,
-         .max = 512},
+        threads_option(),
         {.name = "vision-weights",
          .type = OptionType::Choice,
          .value = "TYPE",

@@ -12,5 +12,6 @@ Command select_command();
 Command route_command();
 Command schedule_command();
 Command fuse_command();
+Command scenes_command();
 
 }  // namespace clasp::cli

@@ -43,6 +43,9 @@ struct Positional {
     std::size_t max_count = 1;
 };
 
+// --threads, the same for every command that computes; results never depend on it.
+Option threads_option();
+
 std::string_view type_name(OptionType type);
 std::string_view group_name(OptionGroup group);
 

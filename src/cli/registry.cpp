@@ -10,7 +10,7 @@ std::span<const Command> commands() {
 #ifdef CLASP_HAS_ENGINE
         ask_command(),   bench_command(),  inspect_command(),
 #endif
-        route_command(), select_command(), schedule_command(), fuse_command(),
+        route_command(), select_command(), schedule_command(), fuse_command(), scenes_command(),
     };
     return kCommands;
 }
