@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <memory>
 #include <random>
 #include <sstream>
 #include <string>
@@ -172,7 +173,11 @@ int main(int argc, char** argv) {
     auto session = DecoderSession::create(*model);
     if (!session.ok()) return 1;
     const int n_cells = settings.visual + settings.text + settings.decode + 8;
-    clasp::test::LlamaOracle oracle(**model, static_cast<std::uint32_t>(n_cells), settings.threads);
+    // libllama repacks a copy of its own.
+    const std::unique_ptr<llama_model, decltype(&llama_model_free)> handle(
+        llama_model_load_from_file(settings.model.c_str(), llama_model_default_params()), llama_model_free);
+    clasp::test::LlamaOracle oracle(**model, static_cast<std::uint32_t>(n_cells), settings.threads,
+                                    handle.get());
 
     std::mt19937 random(1);
     std::normal_distribution<float> normal;

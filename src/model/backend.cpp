@@ -151,6 +151,26 @@ Compute::~Compute() {
     if (free_threadpool != nullptr) free_threadpool(threadpool_);
 }
 
+bool takes_product(ggml_backend_dev_t device, ggml_backend_buffer_type_t buffer_type, ggml_type type,
+                   std::int64_t width, std::int64_t rows) {
+    ggml_context* context =
+        ggml_init({.mem_size = ggml_tensor_overhead() * 8, .mem_buffer = nullptr, .no_alloc = true});
+    if (context == nullptr) return false;
+    ggml_tensor* weight = ggml_new_tensor_2d(context, type, width, rows);
+    ggml_tensor* input = ggml_new_tensor_2d(context, GGML_TYPE_F32, width, 512);
+    ggml_tensor* product = ggml_mul_mat(context, weight, input);
+    // Whether a kernel applies depends on the buffer that holds the weight, so it gets an empty one.
+    ggml_backend_buffer_t buffer = ggml_backend_buft_alloc_buffer(buffer_type, 0);
+    bool supported = false;
+    if (buffer != nullptr) {
+        weight->buffer = buffer;
+        supported = ggml_backend_dev_supports_op(device, product);
+        ggml_backend_buffer_free(buffer);
+    }
+    ggml_free(context);
+    return supported;
+}
+
 Result<GraphContext> GraphContext::create(std::size_t max_nodes) {
     GraphContext context;
     context.max_nodes_ = max_nodes;

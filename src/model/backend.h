@@ -57,6 +57,10 @@ class Compute {
     std::mutex turn_;  // a ggml thread pool runs one graph at a time
 };
 
+// Whether a product with a weight [width, rows] of this type in this kind of buffer can run on the device.
+bool takes_product(ggml_backend_dev_t device, ggml_backend_buffer_type_t buffer_type, ggml_type type,
+                   std::int64_t width, std::int64_t rows);
+
 // Memory for the descriptions of a graph's tensors, reused from graph to graph. The tensors' data are
 // allocated by a GraphRunner.
 class GraphContext {

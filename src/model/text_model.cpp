@@ -60,7 +60,9 @@ Result<std::shared_ptr<const TextModel>> TextModel::load(const std::string& path
     if (result->compute_->has_gpu()) devices[0] = result->compute_->device();
     params.devices = devices.data();
     params.n_gpu_layers = result->compute_->has_gpu() ? -1 : 0;
-    params.use_extra_bufts = options.repack;
+    // On the CPU weights are repacked below, on all threads; with a GPU libllama knows which remain.
+    const bool repacks = options.repack && !result->compute_->has_gpu();
+    params.use_extra_bufts = options.repack && !repacks;
     try {
         result->model_.reset(llama_model_load_from_file(path.c_str(), params));
     } catch (const std::exception& error) {
@@ -70,6 +72,12 @@ Result<std::shared_ptr<const TextModel>> TextModel::load(const std::string& path
         return Status(Code::Unsupported, path + ": libllama could not load the file; its log says why");
     }
     CLASP_RETURN_IF_ERROR(result->bind_weights().with_context(path));
+    if (repacks) {
+        ThreadPool pool(result->compute_->n_threads());
+        auto repacked = RepackedWeights::create(*result->compute_, result->weights_, pool);
+        if (!repacked.ok()) return repacked.status().with_context(path);
+        result->repacked_ = std::move(*repacked);
+    }
     CLASP_RETURN_IF_ERROR(result->read_vocabulary().with_context(path));
     return std::shared_ptr<const TextModel>(result);
 }

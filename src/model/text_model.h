@@ -13,6 +13,7 @@
 #include "clasp/status.h"
 #include "model/backend.h"
 #include "model/text_config.h"
+#include "model/text_model_repack.h"
 
 struct llama_model;
 struct llama_vocab;
@@ -96,6 +97,7 @@ class TextModel {
 
     std::shared_ptr<Compute> compute_;
     std::unique_ptr<llama_model, Free> model_;
+    std::unique_ptr<RepackedWeights> repacked_;  // null without repacking
     TextConfig config_;
     TextWeights weights_;
     std::vector<std::string> control_tokens_;

@@ -140,28 +140,6 @@ Result<VisionWeights> resolve(VisionWeights format, const Compute& compute) {
     return format;
 }
 
-struct Free {
-    void operator()(ggml_context* context) const { ggml_free(context); }
-};
-
-// Asks whether a product with a weight of this type in this kind of buffer can run on the device.
-bool takes_product(ggml_backend_dev_t device, ggml_backend_buffer_type_t buffer_type, ggml_type type,
-                   std::int64_t width, std::int64_t rows) {
-    const std::unique_ptr<ggml_context, Free> context(
-        ggml_init({.mem_size = ggml_tensor_overhead() * 8, .mem_buffer = nullptr, .no_alloc = true}));
-    if (context == nullptr) return false;
-    ggml_tensor* weight = ggml_new_tensor_2d(context.get(), type, width, rows);
-    ggml_tensor* input = ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, width, 512);
-    ggml_tensor* product = ggml_mul_mat(context.get(), weight, input);
-    // Whether a kernel applies depends on the buffer that holds the weight, so it gets an empty one.
-    ggml_backend_buffer_t buffer = ggml_backend_buft_alloc_buffer(buffer_type, 0);
-    if (buffer == nullptr) return false;
-    weight->buffer = buffer;
-    const bool supported = ggml_backend_dev_supports_op(device, product);
-    ggml_backend_buffer_free(buffer);
-    return supported;
-}
-
 ggml_backend_buffer_type_t choose_buffer_type(const Compute& compute, const WeightSpec& spec,
                                               ggml_type type) {
     if (spec.use == WeightSpec::Use::Values) return ggml_backend_dev_buffer_type(compute.device());

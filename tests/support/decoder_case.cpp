@@ -25,14 +25,15 @@ std::string real_vocabulary_file() {
     return std::string(llama_source_dir()) + "/models/ggml-vocab-llama-spm.gguf";
 }
 
-std::shared_ptr<const model::TextModel> load_random_llama(const std::string& name, const RandomLlama& spec) {
+std::shared_ptr<const model::TextModel> load_random_llama(const std::string& name, const RandomLlama& spec,
+                                                          const model::TextModelOptions& options) {
     // Cases of one test run as processes of their own, at the same time.
     const std::string path =
         std::string(scratch_dir()) + "/" + name + "_" + std::to_string(::getpid()) + ".gguf";
     if (!write_random_llama(path, spec)) give_up("cannot write " + path);
     auto compute = model::Compute::create({.n_threads = 1, .use_gpu = false});
     if (!compute.ok()) give_up(compute.status().message());
-    auto model = model::TextModel::load(path, *compute);
+    auto model = model::TextModel::load(path, *compute, options);
     if (!model.ok()) give_up(model.status().message());
     std::remove(path.c_str());
     return *model;

@@ -18,7 +18,8 @@ std::string real_vocabulary_file();
 
 // Writes the model into the scratch folder under a name that the test chooses, and loads it with one
 // thread. Aborts the test program when that fails: there is nothing to test then.
-std::shared_ptr<const model::TextModel> load_random_llama(const std::string& name, const RandomLlama& spec);
+std::shared_ptr<const model::TextModel> load_random_llama(const std::string& name, const RandomLlama& spec,
+                                                          const model::TextModelOptions& options = {});
 
 // [text | image | text | image | text], or with one image [text | image | text].
 class DecoderCase {

@@ -5,7 +5,8 @@
 
 namespace clasp::test {
 
-LlamaOracle::LlamaOracle(const model::TextModel& model, std::uint32_t n_cells, std::int32_t n_threads)
+LlamaOracle::LlamaOracle(const model::TextModel& model, std::uint32_t n_cells, std::int32_t n_threads,
+                         llama_model* handle)
     : model_(model) {
     llama_context_params params = llama_context_default_params();
     params.n_ctx = n_cells;
@@ -15,7 +16,8 @@ LlamaOracle::LlamaOracle(const model::TextModel& model, std::uint32_t n_cells, s
     params.n_threads_batch = n_threads;
     params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
     // The C interface wants a model it may change, but creating a context does not.
-    context_.reset(llama_init_from_model(const_cast<llama_model*>(model.handle()), params));
+    context_.reset(
+        llama_init_from_model(handle != nullptr ? handle : const_cast<llama_model*>(model.handle()), params));
 }
 
 std::vector<float> LlamaOracle::prefill(std::span<const engine::PromptPart> parts) {

@@ -15,8 +15,10 @@ namespace clasp::test {
 
 class LlamaOracle {
    public:
-    // Room for n_cells tokens; one thread unless told otherwise.
-    LlamaOracle(const model::TextModel& model, std::uint32_t n_cells, std::int32_t n_threads = 1);
+    // Room for n_cells tokens; one thread unless told otherwise. libllama uses the model's weights as they
+    // lie in the file, not the repacked copies, unless another handle of the same file is given.
+    LlamaOracle(const model::TextModel& model, std::uint32_t n_cells, std::int32_t n_threads = 1,
+                llama_model* handle = nullptr);
 
     // Forgets everything and runs a prompt as one batch of embeddings. (In several batches, small ones
     // would run on ggml's half-precision attention path and blur the comparison.) Empty on failure.
