@@ -85,7 +85,7 @@ TEST_F(TextFile, NumbersOutOfRangeAreNamed) {
         const char* key;
         std::uint32_t value;
     };
-    for (const auto& [key, value] :
+    for (const Change& change :
          {Change{"llama.block_count", 0}, Change{"llama.block_count", 2}, Change{"llama.block_count", 100000},
           Change{"llama.embedding_length", 0}, Change{"llama.embedding_length", 16},
           Change{"llama.attention.head_count", 0}, Change{"llama.attention.head_count", 3},
@@ -93,8 +93,9 @@ TEST_F(TextFile, NumbersOutOfRangeAreNamed) {
           Change{"llama.feed_forward_length", 0xFFFFFFFF}, Change{"llama.context_length", 0},
           Change{"llama.rope.dimension_count", 2}, Change{"llama.expert_count", 8},
           Change{"llama.expert_used_count", 2}, Change{"tokenizer.ggml.bos_token_id", 100000}}) {
-        const Status status = load_changed([&](gguf_context* file) { gguf_set_val_u32(file, key, value); });
-        EXPECT_FALSE(status.ok()) << key << " = " << value;
+        const Status status =
+            load_changed([&](gguf_context* file) { gguf_set_val_u32(file, change.key, change.value); });
+        EXPECT_FALSE(status.ok()) << change.key << " = " << change.value;
     }
     for (const float epsilon : {-1.0F, 2.0F}) {
         EXPECT_FALSE(load_changed([&](gguf_context* file) {
