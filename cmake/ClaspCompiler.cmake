@@ -24,7 +24,7 @@ function(clasp_compiler_defaults target)
     target_compile_options(${target} PRIVATE
         -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wcast-align
         -Wdouble-promotion
-        "-ffile-prefix-map=${PROJECT_SOURCE_DIR}=."
+        $<$<NOT:$<BOOL:${CLASP_COVERAGE}>>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.>
         $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
         $<$<COMPILE_LANGUAGE:CXX>:-Wold-style-cast>
         $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>)
