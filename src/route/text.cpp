@@ -158,7 +158,7 @@ bool is_answer_form(const std::vector<Word>& words) {
 // The sentence behind a label such as "Question:", or all of it.
 std::string_view without_label(std::string_view sentence) {
     const std::size_t colon = std::min(sentence.find(':'), sentence.find("\xef\xbc\x9a"));
-    if (colon == std::string_view::npos || colon > 16) return sentence;
+    if (colon > 16) return sentence;  // too far for a label, or not there at all
     const auto words = split_words(sentence.substr(0, colon));
     static const auto labels = split_all(kLabels);
     const bool known = std::any_of(labels.begin(), labels.end(), [&](const auto& label) {
