@@ -1,6 +1,7 @@
 #include "route/pattern.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/text.h"
 #include "route/utf8.h"
@@ -114,12 +115,22 @@ Result<Pattern> Pattern::parse(std::string_view text) {
 }
 
 bool Pattern::matches(std::span<const Word> words) const {
-    Search search(*this, words);
     const std::size_t last = at_start_ ? 0 : words.size();
+    std::optional<Search> search;  // made when a first word fits, which is rare
     for (std::size_t at = 0; at <= last; ++at) {
-        if (search.from(0, at)) return true;
+        if (!may_start(words, at)) continue;
+        if (!search) search.emplace(*this, words);
+        if (search->from(0, at)) return true;
     }
     return false;
+}
+
+bool Pattern::may_start(std::span<const Word> words, std::size_t at) const {
+    const Item& first = items_.front();
+    if (first.kind != Kind::Words || first.optional) return true;
+    return at < words.size() &&
+           std::any_of(first.alternatives.begin(), first.alternatives.end(),
+                       [&](const auto& alternative) { return alternative.front() == words[at].text; });
 }
 
 }  // namespace clasp::route

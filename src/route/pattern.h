@@ -40,6 +40,9 @@ class Pattern {
     };
     class Search;
 
+    // Whether the first item can match at this word; cheap, without looking further.
+    [[nodiscard]] bool may_start(std::span<const Word> words, std::size_t at) const;
+
     std::vector<Item> items_;
     bool at_start_ = false;
     bool at_end_ = false;
