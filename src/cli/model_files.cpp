@@ -59,8 +59,8 @@ Result<ModelFiles> find_model_files(const Arguments& arguments) {
         return ModelFiles{fs::path(model).filename().string(), model, arguments.text("mmproj")};
     }
     for (const fs::path& folder : model_folders()) {
-        const fs::path text = folder / (model + "-text.gguf");
-        const fs::path vision = folder / (model + "-mmproj.gguf");
+        const fs::path text = folder / ("clasp-" + model + ".gguf");
+        const fs::path vision = folder / ("clasp-" + model + "-mmproj.gguf");
         std::error_code error;
         if (fs::exists(text, error) && fs::exists(vision, error))
             return ModelFiles{model, text.string(), vision.string()};
