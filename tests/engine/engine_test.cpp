@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -49,9 +50,10 @@ std::string picture(unsigned seed, std::uint32_t width = 60, std::uint32_t heigh
 class EngineTest : public testing::Test {
    protected:
     static void SetUpTestSuite() {
-        const std::string folder = test::scratch_dir();
-        text_path() = folder + "/engine-text.gguf";
-        vision_path() = folder + "/engine-mmproj.gguf";
+        // Cases run as programs of their own, several at a time: each writes files of its own.
+        const std::string prefix = std::string(test::scratch_dir()) + "/engine-" + std::to_string(getpid());
+        text_path() = prefix + "-text.gguf";
+        vision_path() = prefix + "-mmproj.gguf";
         test::RandomLlama text;
         text.n_layers = 8;
         text.width = 96;
@@ -70,7 +72,11 @@ class EngineTest : public testing::Test {
         ASSERT_TRUE(engine.ok()) << engine.status().message();
         shared() = std::move(engine).value();
     }
-    static void TearDownTestSuite() { shared().reset(); }
+    static void TearDownTestSuite() {
+        shared().reset();
+        std::filesystem::remove(text_path());
+        std::filesystem::remove(vision_path());
+    }
 
     static std::string& text_path() {
         static std::string path;
@@ -275,7 +281,7 @@ TEST_F(EngineTest, BadRequestsAreRefusedWithAReason) {
 }
 
 TEST_F(EngineTest, FilesThatDoNotFitTogetherAreRefused) {
-    const std::string wide = std::string(test::scratch_dir()) + "/wide-mmproj.gguf";
+    const std::string wide = vision_path() + ".wide";
     std::ofstream out(wide, std::ios::binary);
     test::MmprojSpec spec;
     spec.output_width = 128;
@@ -284,6 +290,7 @@ TEST_F(EngineTest, FilesThatDoNotFitTogetherAreRefused) {
     const auto engine = Engine::load({.model = text_path(), .mmproj = wide});
     EXPECT_THAT(engine.status().message(), HasSubstr("do not belong together"));
     EXPECT_FALSE(Engine::load({.model = vision_path(), .mmproj = text_path()}).ok());
+    std::filesystem::remove(wide);
 }
 
 TEST_F(EngineTest, TheCHeaderGivesTheSameAnswer) {
