@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Decides which visual tokens stay: pivots are the tokens with the highest scores (the paper's
 // Eq. pivots), coverage are the medoids of spherical k-means over the rest, seeded with the tokens
 // least similar to the pivots (Eqs. redundancy-inst, kmeans-assign, kmeans-update, diverse-q).

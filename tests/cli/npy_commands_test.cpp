@@ -10,28 +10,13 @@
 #include <sstream>
 
 #include "base/npy.h"
-#include "cli/command.h"
+#include "run_program.h"
 #include "support/paths.h"
 
 namespace clasp::cli {
 namespace {
 
 using testing::HasSubstr;
-
-struct Outcome {
-    int code = 0;
-    std::string out;
-    std::string err;
-};
-
-Outcome run(const std::vector<std::string>& words) {
-    std::ostringstream out;
-    std::ostringstream err;
-    Console console{out, err};
-    const std::vector<std::string_view> views(words.begin(), words.end());
-    const int code = run_program(views, console);
-    return {code, out.str(), err.str()};
-}
 
 class NpyCommands : public testing::Test {
    protected:

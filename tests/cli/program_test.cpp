@@ -8,26 +8,13 @@
 
 #include "cli/command.h"
 #include "cli/help.h"
+#include "run_program.h"
 #include "support/paths.h"
 
 namespace clasp::cli {
 namespace {
 
 using testing::HasSubstr;
-
-struct Outcome {
-    int code = 0;
-    std::string out;
-    std::string err;
-};
-
-Outcome run(std::vector<std::string_view> words) {
-    std::ostringstream out;
-    std::ostringstream err;
-    Console console{out, err};
-    const int code = run_program(words, console);
-    return {code, out.str(), err.str()};
-}
 
 TEST(Program, WithoutACommandItExplainsItselfAsWrongUsage) {
     const Outcome result = run({});
@@ -46,7 +33,7 @@ TEST(Program, UnknownCommandsAndOptionsAreWrongUsage) {
 
 TEST(Program, EveryCommandHelpsAndTakesJson) {
     for (const Command& command : commands()) {
-        const Outcome help = run({command.name, "--help"});
+        const Outcome help = run({std::string(command.name), "--help"});
         EXPECT_EQ(help.code, 0);
         EXPECT_THAT(help.out, HasSubstr("Usage: clasp-vlm " + std::string(command.name)));
         EXPECT_THAT(help.out, HasSubstr("--json"));
