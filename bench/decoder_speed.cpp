@@ -23,8 +23,8 @@ namespace {
 using clasp::TokenIndex;
 using clasp::engine::DecoderSession;
 using clasp::engine::PrefillRequest;
+using clasp::engine::PrefillStage;
 using clasp::engine::PromptPart;
-using clasp::engine::Stage;
 using clasp::engine::StageChoice;
 using clasp::engine::StageView;
 
@@ -49,7 +49,7 @@ struct Settings {
 
 struct Schedule {
     std::string name;
-    std::vector<Stage> stages;
+    std::vector<PrefillStage> stages;
     std::vector<std::size_t> keep;
 };
 

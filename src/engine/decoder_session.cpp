@@ -70,7 +70,7 @@ Status check_stages(const PrefillRequest& request, const std::vector<bool>& is_v
         return token >= 0 && static_cast<std::size_t>(token) < is_visual.size();
     };
     std::int32_t previous = -1;
-    for (const Stage& stage : request.stages) {
+    for (const PrefillStage& stage : request.stages) {
         const std::int32_t last = stage.mode == StageMode::After ? n_layers - 2 : n_layers - 1;
         if (stage.layer <= previous || stage.layer > last) {
             return {Code::InvalidArgument, "stage layer " + std::to_string(stage.layer) + " is not above " +
@@ -162,7 +162,7 @@ Status DecoderSession::run_prompt(const PrefillRequest& request, LiveRows& live,
     CLASP_RETURN_IF_ERROR(runner_->embed(request.parts));
     std::size_t next = 0;  // the first block that has not run
     for (std::size_t i = 0; i < request.stages.size(); ++i) {
-        const Stage& stage = request.stages[i];
+        const PrefillStage& stage = request.stages[i];
         const auto layer = static_cast<std::size_t>(stage.layer);
         CLASP_RETURN_IF_ERROR(run_blocks(next, layer, live, request.room, result));
         next = layer;

@@ -76,13 +76,12 @@ Result<model::VisionWeights> find_vision_weights(const std::string& name) {
     return Status(Code::InvalidArgument, "there is no type of vision weights called '" + name + "'");
 }
 
-std::vector<engine::Stage> prefill_stages(const Schedule& schedule, bool needs_scores) {
-    std::vector<engine::Stage> stages;
+std::vector<engine::PrefillStage> prefill_stages(const Schedule& schedule, bool needs_scores) {
+    std::vector<engine::PrefillStage> stages;
     for (const Stage& stage : schedule.stages) {
-        engine::Stage wanted;
+        engine::PrefillStage wanted;
         wanted.layer = static_cast<std::int32_t>(stage.layer);
-        wanted.mode =
-            schedule.stage_mode == StageMode::After ? engine::StageMode::After : engine::StageMode::Before;
+        wanted.mode = schedule.stage_mode;
         wanted.probe.scores = needs_scores;
         stages.push_back(wanted);
     }
@@ -278,7 +277,8 @@ Result<Answer> Engine::ask(const AskRequest& request) const {
 
     engine::StageChooser chooser = make_chooser(request, policy, plan, visual, input.schedule, state.pool);
     const std::vector<PromptPart> parts = prompt_parts(input.prompt, visual);
-    const std::vector<engine::Stage> stages = prefill_stages(input.schedule, plan.method->needs_scores);
+    const std::vector<engine::PrefillStage> stages =
+        prefill_stages(input.schedule, plan.method->needs_scores);
     const engine::GenerateOptions generating = generate_options(request);
     engine::PrefillRequest reading;
     reading.parts = parts;

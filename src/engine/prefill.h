@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "clasp/schedule.h"
 #include "clasp/status.h"
 #include "engine/live_rows.h"
 
@@ -27,11 +28,6 @@ struct PromptPart {
     std::span<const float> embeddings = {};
 };
 
-enum class StageMode : std::uint8_t {
-    Before,  // block l runs on the kept tokens
-    After,   // block l runs at full length, its output is pruned
-};
-
 // What a selector wants to see at a stage. Tokens are named by their place in the unpruned prompt.
 struct StageProbe {
     bool scores = true;
@@ -42,7 +38,7 @@ struct StageProbe {
     bool hidden = false;
 };
 
-struct Stage {
+struct PrefillStage {
     std::int32_t layer = 0;
     StageMode mode = StageMode::Before;
     StageProbe probe = {};
@@ -64,7 +60,7 @@ using StageSelector = std::function<Result<StageChoice>(const StageView& view)>;
 struct PrefillRequest {
     std::span<const PromptPart> parts = {};
     std::span<const std::int32_t> reference_tokens = {};  // text tokens, by place in the unpruned prompt
-    std::span<const Stage> stages = {};                   // rising layers
+    std::span<const PrefillStage> stages = {};            // rising layers
     StageSelector selector = {};                          // called once per stage, on the calling thread
     std::int32_t room = 0;                                // decode() calls to reserve cells for
     const std::atomic<bool>* cancel = nullptr;            // checked often; may be null

@@ -84,8 +84,8 @@ StageSelector fixed(std::vector<std::vector<TokenIndex>> kept, std::vector<std::
     };
 }
 
-std::vector<Stage> stages_at(std::vector<std::int32_t> layers, StageMode mode = StageMode::Before) {
-    std::vector<Stage> stages;
+std::vector<PrefillStage> stages_at(std::vector<std::int32_t> layers, StageMode mode = StageMode::Before) {
+    std::vector<PrefillStage> stages;
     for (const std::int32_t layer : layers) stages.push_back({.layer = layer, .mode = mode});
     return stages;
 }
@@ -108,7 +108,7 @@ class StagedPrefill : public testing::TestWithParam<ThreeStages> {};
 
 TEST_P(StagedPrefill, EqualsTheReferenceAfterThreeStages) {
     const DecoderCase prompt(*six_layers(), {5, 8}, GetParam().images);
-    const std::vector<Stage> stages = stages_at({1, 2, 4}, GetParam().mode);
+    const std::vector<PrefillStage> stages = stages_at({1, 2, 4}, GetParam().mode);
     CoreSelector core(prompt, 64, {60, 30, 11}, GetParam().has_masses);
     PrefillRequest request = {
         .parts = prompt.parts(), .reference_tokens = prompt.question(), .stages = stages};
@@ -134,8 +134,8 @@ INSTANTIATE_TEST_SUITE_P(Ways, StagedPrefill,
 
 TEST(StagedPrefillViews, ShowWhatTheReferenceSees) {
     const DecoderCase prompt(*six_layers(), {5, 8}, {90});
-    std::vector<Stage> stages = stages_at({0, 3});
-    for (Stage& stage : stages) {
+    std::vector<PrefillStage> stages = stages_at({0, 3});
+    for (PrefillStage& stage : stages) {
         stage.probe.row_queries = {prompt.question().front()};
         stage.probe.key_norms = true;
         stage.probe.hidden = true;
@@ -166,7 +166,7 @@ TEST(StagedPrefillViews, ShowWhatTheReferenceSees) {
 
 TEST(StagedPrefillViews, RowsCanBeLogits) {
     const DecoderCase prompt(*six_layers(), {5, 8}, {70});
-    std::vector<Stage> stages = stages_at({2});
+    std::vector<PrefillStage> stages = stages_at({2});
     stages[0].probe = {
         .scores = false, .row_queries = {prompt.question().front(), 82}, .rows_are_logits = true};
     PrefillRequest request = {
@@ -187,7 +187,7 @@ TEST(StagedPrefillViews, RowsCanBeLogits) {
 
 TEST(StagedPrefillLaws, DroppingEqualsMaskingTheKeyFromThenOn) {
     const DecoderCase prompt(*six_layers(), {5, 8}, {90});
-    const std::vector<Stage> stages = stages_at({1, 3});
+    const std::vector<PrefillStage> stages = stages_at({1, 3});
     std::vector<TokenIndex> first;
     for (TokenIndex i = 0; i < 90; i += 3) first.push_back(i);
     PrefillRequest request = {
@@ -204,7 +204,7 @@ TEST(StagedPrefillLaws, KeepingEverythingChangesNoBit) {
     const DecoderCase prompt(*six_layers(), {5, 8}, {90});
     std::vector<TokenIndex> all(90);
     std::iota(all.begin(), all.end(), 0U);
-    const std::vector<Stage> stages = stages_at({1, 2, 4});
+    const std::vector<PrefillStage> stages = stages_at({1, 2, 4});
     const PrefillResult plain = run({.parts = prompt.parts()}, {});
     PrefillRequest request = {
         .parts = prompt.parts(), .reference_tokens = prompt.question(), .stages = stages};
@@ -223,10 +223,10 @@ TEST(StagedPrefillLaws, AMassStandsForCopies) {
         test::load_random_llama("unrotated", {.n_layers = 6, .has_rope_factors = true, .rope_factor = 1e9F});
     DecoderCase prompt(*model, {0, 8}, {80});
     for (std::size_t i = 64; i < 80 * 64; ++i) prompt.image(0)[i] = prompt.image(0)[i % 64];
-    const std::vector<Stage> stages = stages_at({1, 3});
+    const std::vector<PrefillStage> stages = stages_at({1, 3});
     const std::vector<std::vector<TokenIndex>> kept = {{0, 5, 11, 40, 79}, {5, 40}};
     // Logits after the prompt, and after one more token.
-    const auto logits = [&](std::span<const Stage> wanted, const StageSelector& selector) {
+    const auto logits = [&](std::span<const PrefillStage> wanted, const StageSelector& selector) {
         auto session = DecoderSession::create(model, kPrecise);
         const auto prefill = (*session)->prefill({.parts = prompt.parts(),
                                                   .reference_tokens = prompt.question(),
@@ -249,7 +249,7 @@ TEST(StagedPrefillLaws, AMassStandsForCopies) {
 
 TEST(StagedPrefillLaws, DecodingEqualsRecomputing) {
     const DecoderCase prompt(*six_layers(), {5, 8}, {90});
-    const std::vector<Stage> stages = stages_at({1, 2, 4});
+    const std::vector<PrefillStage> stages = stages_at({1, 2, 4});
     CoreSelector core(prompt, 64, {60, 30, 11}, true);
     PrefillRequest request = {
         .parts = prompt.parts(), .reference_tokens = prompt.question(), .stages = stages, .room = 3};
@@ -284,7 +284,7 @@ TEST(StagedPrefillLaws, DecodingEqualsRecomputing) {
 
 TEST(StagedPrefillMemory, ReservesWhatEachLayerNeeds) {
     const DecoderCase prompt(*six_layers(), {5, 8}, {90});
-    const std::vector<Stage> stages = stages_at({1, 2, 4});
+    const std::vector<PrefillStage> stages = stages_at({1, 2, 4});
     PrefillRequest request = {
         .parts = prompt.parts(), .reference_tokens = prompt.question(), .stages = stages, .room = 7};
     request.selector = fixed({{1, 2, 3, 4, 5, 6}, {2, 3, 5}, {3}});
@@ -312,7 +312,7 @@ TEST(StagedPrefillErrors, AreSaid) {
     const auto code = [&](const PrefillRequest& request) {
         return (*session)->prefill(request).status().code();
     };
-    const std::vector<Stage> one = stages_at({2});
+    const std::vector<PrefillStage> one = stages_at({2});
     const StageSelector keep_two = fixed({{1, 2}});
     PrefillRequest good = {
         .parts = prompt.parts(), .reference_tokens = prompt.question(), .stages = one, .selector = keep_two};
@@ -331,12 +331,12 @@ TEST(StagedPrefillErrors, AreSaid) {
     bad.reference_tokens = visual_reference;
     EXPECT_EQ(code(bad), Code::InvalidArgument);
     for (const std::vector<std::int32_t>& layers : {std::vector<std::int32_t>{6}, {-1}, {2, 2}, {3, 1}}) {
-        const std::vector<Stage> stages = stages_at(layers);
+        const std::vector<PrefillStage> stages = stages_at(layers);
         bad = good;
         bad.stages = stages;
         EXPECT_EQ(code(bad), Code::InvalidArgument);
     }
-    const std::vector<Stage> last_after = stages_at({5}, StageMode::After);
+    const std::vector<PrefillStage> last_after = stages_at({5}, StageMode::After);
     bad = good;
     bad.stages = last_after;
     EXPECT_EQ(code(bad), Code::InvalidArgument);
@@ -366,7 +366,7 @@ TEST(StagedPrefillErrors, AreSaid) {
 TEST(StagedPrefillThreads, SessionsOverOneModelDoNotDisturbEachOther) {
     const DecoderCase first(*six_layers(), {5, 8}, {90}, 1);
     const DecoderCase second(*six_layers(), {3, 9}, {70}, 2);
-    const std::vector<Stage> stages = stages_at({1, 3});
+    const std::vector<PrefillStage> stages = stages_at({1, 3});
     const auto logits = [&](const DecoderCase& prompt) {
         CoreSelector core(prompt, 64, {40, 10}, true);
         auto session = DecoderSession::create(six_layers());

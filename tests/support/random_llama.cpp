@@ -168,7 +168,8 @@ class Writer {
         add("token_embd.weight", spec_.type, spec_.width, vocabulary_, 0.0F, 1.0F);
         add_vector("output_norm.weight", spec_.width, 1.0F, 0.1F);
         if (spec_.has_own_head) add_matrix("output.weight", spec_.width, vocabulary_, 4.0F);
-        if (spec_.has_rope_factors) add_vector("rope_freqs.weight", head / 2, spec_.rope_factor, 0.3F * spec_.rope_factor);
+        if (spec_.has_rope_factors)
+            add_vector("rope_freqs.weight", head / 2, spec_.rope_factor, 0.3F * spec_.rope_factor);
         for (std::int32_t i = 0; i < spec_.n_layers; ++i) {
             const std::string prefix = "blk." + std::to_string(i) + ".";
             add_vector(prefix + "attn_norm.weight", spec_.width, 1.0F, 0.1F);

@@ -234,7 +234,7 @@ ReferenceRun ReferenceDecoder::run(const engine::PrefillRequest& request, Droppi
                                               .scores = result.scores.back()});
         if (!choice.ok()) std::abort();
         result.kept.push_back(choice->kept);
-        const bool is_after = request.stages[stage].mode == engine::StageMode::After;
+        const bool is_after = request.stages[stage].mode == StageMode::After;
         if (is_after) run_block(blocks_[layer], rows);
         std::vector<Row> next;
         for (Row& row : rows) {
