@@ -36,8 +36,9 @@ enum class Numbers : std::uint8_t { Original, LlamaCpp };
 struct EngineOptions {
     std::string model = {};   // text GGUF
     std::string mmproj = {};  // vision GGUF
-    // How the vision tower's matrices are kept: "auto" (the fastest that is exact enough on this
-    // machine), "file" (as stored), "f32", "f16", "bf16", "q8_0", "q4_0".
+    // How the vision tower's matrices are kept: "auto" (i16 where that is fast, else file), "file" (as
+    // stored; needed for llama.cpp's numbers to the bit), "i16" (16-bit integers, about as exact as f16 and
+    // faster, CPU only), "f32", "f16", "bf16", "q8_0", "q4_0".
     std::string vision_weights = "auto";
     std::size_t n_threads = 0;  // 0: one per hardware thread
     bool use_gpu = true;        // if ggml was built with one

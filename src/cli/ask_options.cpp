@@ -59,7 +59,7 @@ std::vector<Option> engine_options() {
          .fallback = "auto",
          .help = "how the vision tower's matrices are kept",
          .group = OptionGroup::Performance,
-         .choices = {"auto", "file", "f32", "f16", "bf16", "q8_0", "q4_0"}},
+         .choices = {"auto", "file", "i16", "f32", "f16", "bf16", "q8_0", "q4_0"}},
         {.name = "no-gpu",
          .help = "stay on the CPU even if ggml was built with a GPU",
          .group = OptionGroup::Performance},
@@ -113,6 +113,9 @@ EngineOptions read_engine_options(const Arguments& arguments) {
     EngineOptions options;
     options.n_threads = static_cast<std::size_t>(arguments.integer("threads"));
     options.vision_weights = arguments.text("vision-weights");
+    // llama.cpp's bits come only from the matrices that it multiplies with.
+    if (options.vision_weights == "auto" && arguments.text("compat") == "llama.cpp")
+        options.vision_weights = "file";
     options.use_gpu = !arguments.flag("no-gpu");
     return options;
 }

@@ -67,10 +67,7 @@ model::Compat compat_of(Numbers numbers) {
 }
 
 Result<model::VisionWeights> find_vision_weights(const std::string& name) {
-    if (name == "auto") return model::VisionWeights::File;
-    for (const auto weights :
-         {model::VisionWeights::File, model::VisionWeights::F32, model::VisionWeights::F16,
-          model::VisionWeights::BF16, model::VisionWeights::Q8_0, model::VisionWeights::Q4_0}) {
+    for (const auto weights : model::kAllVisionWeights) {
         if (model::vision_weights_name(weights) == name) return weights;
     }
     return Status(Code::InvalidArgument, "there is no type of vision weights called '" + name + "'");
@@ -236,7 +233,7 @@ Result<std::unique_ptr<Engine>> Engine::load(const EngineOptions& options) {
     CLASP_ASSIGN_OR_RETURN(state->default_policy, find_profile("llava"));
     if (options.cached_images > 0 || !options.cache_dir.empty()) {
         CLASP_ASSIGN_OR_RETURN(state->vision_id, engine::file_identity(options.mmproj));
-        state->vision_id += model::vision_weights_name(weights);
+        state->vision_id += model::vision_weights_name(state->vision->weights());
         state->cache =
             std::make_unique<engine::FeatureCache>(options.cached_images, options.cache_dir, options.log);
     }

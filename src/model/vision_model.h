@@ -50,6 +50,8 @@ class VisionModel {
                                                                  const LogSink& log = {});
 
     [[nodiscard]] const VisionInfo& info() const { return tower_->info(); }
+    // How matrices are kept; never Auto.
+    [[nodiscard]] VisionWeights weights() const { return weights_->format(); }
     [[nodiscard]] std::size_t weight_bytes() const { return weights_->bytes(); }
     [[nodiscard]] const std::shared_ptr<Compute>& compute() const { return compute_; }
 

@@ -197,6 +197,7 @@ Result<std::unique_ptr<WeightStore>> WeightStore::load(const GgufReader& reader,
     CLASP_ASSIGN_OR_RETURN(const VisionWeights format, resolve(wanted, compute));
 
     std::unique_ptr<WeightStore> store(new WeightStore());
+    store->format_ = format;
     std::vector<ggml_tensor*> tensors(specs.size(), nullptr);
     std::vector<PackedMatrix*> packed(specs.size(), nullptr);
     std::vector<ggml_type> types(specs.size());

@@ -57,10 +57,13 @@ class WeightStore {
     [[nodiscard]] Linear linear(const std::string& weight, const std::string& bias) const;
     [[nodiscard]] Linear linear(const std::string& weight) const;
     [[nodiscard]] std::size_t bytes() const;
+    // How matrices are kept; never Auto.
+    [[nodiscard]] VisionWeights format() const { return format_; }
 
    private:
     WeightStore() = default;
 
+    VisionWeights format_ = VisionWeights::File;
     std::vector<ggml_context*> contexts_;
     std::vector<ggml_backend_buffer_t> buffers_;
     std::unordered_map<std::string, ggml_tensor*> tensors_;
