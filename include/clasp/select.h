@@ -107,8 +107,8 @@ std::size_t pivot_count(double split, std::size_t budget);
 // Chooses exactly min(budget, live) tokens. pool may be null.
 // Guarantees: the same plan, bit for bit, for any number of threads; ties go to the smaller index
 // everywhere (a cluster's index is the rank of its seed token). Similarities count in steps of 2^-20
-// (coarser beyond 2026 candidates), so sums are exact and equal tokens tie. With K1 = 0 redundancy is the cosine
-// to the mean direction of the live tokens. An empty cluster keeps its previous centre, and so does
+// (coarser beyond 2026 candidates), so sums are exact and equal tokens tie. With K1 = 0 redundancy is the
+// cosine to the mean direction of the live tokens. An empty cluster keeps its previous centre, and so does
 // one whose mean is shorter than 1/1000 and thus has no direction; a zero vector as centre is similar
 // to nothing. Clusters left empty yield no medoid: their slots go, one by one, to the unchosen token
 // whose largest similarity to everything chosen so far is smallest. A seed other than 0 adds to each
