@@ -17,10 +17,11 @@ constexpr std::size_t kLineWidth = 100;
 std::string usage_line(const Command& command) {
     std::string line = "clasp-vlm " + std::string(command.name);
     for (const Positional& positional : command.positionals) {
-        std::string name(positional.name);
-        if (positional.max_count > 1) name += "...";
-        if (positional.min_count == 0) name = "[" + name + "]";
-        line += " " + name;
+        const bool is_optional = positional.min_count == 0;
+        line += is_optional ? " [" : " ";
+        line += positional.name;
+        if (positional.max_count > 1) line += "...";
+        if (is_optional) line += "]";
     }
     for (const Option& option : command.options) {
         if (option.is_required) line += " --" + std::string(option.name) + " " + std::string(option.value);

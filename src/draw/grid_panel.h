@@ -1,6 +1,8 @@
 // What token maps and heat maps share: the picture cut into the cells of a grid.
 #pragma once
 
+#include <cstddef>
+
 #include "clasp/image.h"
 #include "draw/canvas.h"
 #include "image/resize.h"
@@ -15,6 +17,11 @@ struct GridPanel {
 
     [[nodiscard]] int width() const { return columns * cell; }
     [[nodiscard]] int height() const { return rows * cell; }
+    // Of a cell in a list that goes row by row.
+    [[nodiscard]] std::size_t index(int row, int column) const {
+        return static_cast<std::size_t>(row) * static_cast<std::size_t>(columns) +
+               static_cast<std::size_t>(column);
+    }
 };
 
 // Grids of 1 x 1 to 512 x 512.

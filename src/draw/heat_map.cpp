@@ -75,8 +75,7 @@ Result<Canvas> draw_heat_map(const HeatMap& map) {
     canvas.paste(picture, kMargin, top);
     for (int row = 0; row < panel.rows; ++row) {
         for (int column = 0; column < panel.columns; ++column) {
-            const double value =
-                static_cast<double>(map.values[static_cast<std::size_t>(row * panel.columns + column)]);
+            const auto value = static_cast<double>(map.values[panel.index(row, column)]);
             canvas.fill(kMargin + column * panel.cell, top + row * panel.cell, panel.cell, panel.cell,
                         heat(span > 0 ? (value - low) / span : 0.5), kCover);
         }

@@ -75,7 +75,7 @@ void draw_marks(Canvas& canvas, const StagePanel& stage, const GridPanel& panel,
     const int thickness = panel.cell >= 24 ? 2 : 1;
     for (int row = 0; row < panel.rows; ++row) {
         for (int column = 0; column < panel.columns; ++column) {
-            const Mark mark = stage.marks[static_cast<std::size_t>(row * panel.columns + column)];
+            const Mark mark = stage.marks[panel.index(row, column)];
             const int left = x + column * panel.cell;
             const int top = y + row * panel.cell;
             if (mark == Mark::Dropped) {

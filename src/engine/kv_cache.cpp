@@ -12,8 +12,8 @@ namespace {
 // Plain memory of the device that runs a block, found through one of its weights: those may be in a
 // layout of their own that only weights can have.
 ggml_backend_buffer_type_t plain_type_of(const ggml_tensor* weight, const model::Compute& compute) {
-    const ggml_backend_buffer_type_t type = ggml_backend_buffer_get_type(weight->buffer);
-    const ggml_backend_dev_t device = ggml_backend_buft_get_device(type);
+    ggml_backend_buffer_type* const type = ggml_backend_buffer_get_type(weight->buffer);
+    ggml_backend_device* const device = ggml_backend_buft_get_device(type);
     if (device == nullptr || ggml_backend_buft_is_host(type))
         return ggml_backend_dev_buffer_type(compute.cpu());
     return ggml_backend_dev_buffer_type(device);

@@ -51,6 +51,11 @@ struct Taps {
     std::vector<std::int32_t> weights;  // n_per_output per output sample, fixed point
 };
 
+// Pillow adds a half and cuts off, which is not rounding for negative numbers; they become 0 anyway.
+int pillow_round(double value) {
+    return static_cast<int>(value + 0.5);  // NOLINT(bugprone-incorrect-roundings)
+}
+
 // The order of operations is Pillow's: results must agree to the last bit.
 Taps make_taps(int in_size, int out_size, Filter filter) {
     const double scale = static_cast<double>(in_size) / out_size;
@@ -66,8 +71,8 @@ Taps make_taps(int in_size, int out_size, Filter filter) {
     std::vector<double> exact(taps.n_per_output);
     for (std::size_t out = 0; out < n_outputs; ++out) {
         const double centre = (static_cast<double>(out) + 0.5) * scale;
-        const int first = std::max(static_cast<int>(centre - support + 0.5), 0);
-        const int end = std::min(static_cast<int>(centre + support + 0.5), in_size);
+        const int first = std::max(pillow_round(centre - support), 0);
+        const int end = std::min(pillow_round(centre + support), in_size);
         const auto count = static_cast<std::size_t>(end - first);
         double sum = 0.0;
         for (std::size_t i = 0; i < count; ++i) {

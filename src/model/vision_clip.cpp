@@ -13,6 +13,11 @@ namespace clasp::model {
 
 namespace {
 
+float attention_scale(const VisionInfo& info) {
+    const std::size_t head_width = info.width / info.n_heads;
+    return 1.0F / std::sqrt(static_cast<float>(head_width));
+}
+
 constexpr std::int64_t kMaxImageSize = 4096;
 constexpr std::int64_t kMaxWidth = 1 << 15;
 constexpr std::int64_t kMaxBlocks = 512;
@@ -368,7 +373,7 @@ Attention ClipTower::attention(ggml_context* context, const Block& block, ggml_t
 
 ggml_tensor* ClipTower::finish_block(ggml_context* context, const Block& block, const Attention& parts,
                                      ggml_tensor* x, Compat compat) const {
-    const float scale = 1.0F / std::sqrt(static_cast<float>(info_.width / info_.n_heads));
+    const float scale = attention_scale(info_);
     ggml_tensor* key = parts.key;
     ggml_tensor* value = parts.value;
     if (compat == Compat::LlamaCpp) {
@@ -385,7 +390,7 @@ ggml_tensor* ClipTower::finish_block(ggml_context* context, const Block& block, 
 }
 
 ggml_tensor* ClipTower::class_attention(ggml_context* context, const Attention& parts, Compat compat) const {
-    const float scale = 1.0F / std::sqrt(static_cast<float>(info_.width / info_.n_heads));
+    const float scale = attention_scale(info_);
     const std::size_t class_row = compat == Compat::Original ? 0 : info_.n_tokens();
     ggml_tensor* query = ggml_view_3d(context, parts.query, parts.query->ne[0], 1, parts.query->ne[2],
                                       parts.query->nb[1], parts.query->nb[2], class_row * parts.query->nb[1]);

@@ -22,8 +22,10 @@ Status read_layer_map(const json& value, const std::string& what, std::vector<En
             return {Code::Corrupt,
                     what + " has key " + base::in_quotes(key) + ", which is not a layer counted from 0"};
         }
-        if (!item.is_number())
-            return {Code::Corrupt, what + " gives layer " + key + " something that is not a number"};
+        if (!item.is_number()) {
+            return {Code::Corrupt,
+                    what + " gives layer " + std::to_string(*layer) + " something that is not a number"};
+        }
         out.push_back({*layer, item.template get<double>()});
     }
     std::sort(out.begin(), out.end(), [](const Entry& a, const Entry& b) { return a.layer < b.layer; });
