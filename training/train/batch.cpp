@@ -102,6 +102,24 @@ class TextWriter {
     int begin_ = 0;   // first row of the own question
 };
 
+std::vector<world::Question> make_probes(const world::Scene& scene, int row0, int column0, int count,
+                                         world::Random& rng) {
+    const std::vector<world::NamedItem> known = world::name_items(scene, rng);
+    std::vector<world::Question> probes;
+    for (int i = 0; i < count && !known.empty(); ++i) {
+        const auto& [item, name] = known[static_cast<std::size_t>(rng.below(static_cast<int>(known.size())))];
+        const bool is_row = rng.chance(0.5F);
+        const int at = is_row ? row0 + static_cast<int>(item->y) / world::kPatch
+                              : column0 + static_cast<int>(item->x) / world::kPatch;
+        world::Question probe;
+        probe.class_id = kProbeClass;
+        probe.text = (is_row ? "Row of the " : "Column of the ") + name + "?";
+        probe.answer = std::to_string(at);
+        probes.push_back(std::move(probe));
+    }
+    return probes;
+}
+
 }  // namespace
 
 void Batch::clear() {
@@ -133,7 +151,11 @@ void make_batch(const BatchPlan& plan, const Vocabulary& vocabulary, Batch& batc
         TextWriter writer(batch.text, vocabulary);
         writer.prefix(p * (area + 1) + 1, area);
         const bool chained = rng.chance(plan.chained_share);
-        for (world::Question& q : world::ask_many(scene, plan.questions, weights)) {
+        std::vector<world::Question> questions = world::ask_many(scene, plan.questions, weights);
+        for (world::Question& probe : make_probes(scene, batch.pictures.first_row.back(),
+                                                  batch.pictures.first_column.back(), plan.probes, rng))
+            questions.push_back(std::move(probe));
+        for (world::Question& q : questions) {
             writer.question(q, static_cast<int>(batch.questions.size()), chained,
                             rng.chance(plan.newline_share), start);
             batch.question_picture.push_back(p);

@@ -23,6 +23,10 @@ inline constexpr const char* kAfterQuestionNewline = "\nASSISTANT:";
 
 inline constexpr world::ClassWeights kEvenWeights = {1, 1, 1, 1, 1, 1, 1, 1, 1};
 
+// The class of probes: "Column of the star?" with the patch column of its centre in the position table.
+// They teach the decoder to fetch a named thing's position, which relations are built on; no split has them.
+inline constexpr int kProbeClass = -1;
+
 struct BatchPlan {
     world::Split split = world::Split::Train;
     std::uint64_t seed = 0;
@@ -31,6 +35,7 @@ struct BatchPlan {
     int side = 8;
     int questions = 5;
     world::ClassWeights class_weights = kEvenWeights;
+    int probes = 0;           // training-only questions about positions, per picture
     float newline_share = 0;  // questions whose answer's role stands on a new line
     float chained_share = 0;  // pictures whose questions follow each other as a conversation
 };

@@ -14,6 +14,11 @@ void TrainingLog::add(const Batch& batch, const AuxScores& aux, const AnswerScor
         aux_trials_[i] += aux.trials[i];
     }
     for (std::size_t i = 0; i < answers.is_exact.size(); ++i) {
+        if (batch.text.question_class[i] == kProbeClass) {
+            ++probe_trials_;
+            probe_hits_ += answers.is_exact[i];
+            continue;
+        }
         const auto class_id = static_cast<std::size_t>(batch.text.question_class[i]);
         ++trials_[class_id];
         hits_[class_id] += answers.is_exact[i];
@@ -38,6 +43,7 @@ void TrainingLog::write(const RunState& state, const Phase& phase, float rate, f
     std::fprintf(file, ",\"pictures_per_second\":%.2f,\"gflops\":%.1f",
                  static_cast<double>(state.pictures - last_pictures_) / seconds,
                  static_cast<double>(gemm_flops - last_flops_) / seconds * 1e-9);
+    if (probe_trials_ > 0) std::fprintf(file, ",\"probes\":%.3f", share(probe_hits_, probe_trials_));
     std::fprintf(file, ",\"aux\":{");
     for (std::size_t i = 0; i < aux_hits_.size(); ++i) {
         const std::string_view group = i < kAuxGroups.size()    ? kAuxGroups[i].name
@@ -63,6 +69,7 @@ void TrainingLog::write(const RunState& state, const Phase& phase, float rate, f
     hits_.fill(0);
     trials_.fill(0);
     class_loss_.fill(0);
+    probe_hits_ = probe_trials_ = 0;
     last_seconds_ = state.seconds;
     last_flops_ = gemm_flops;
     last_pictures_ = state.pictures;

@@ -31,6 +31,7 @@ class TrainingLog {
     std::array<long, kAuxGroups.size() + 2> aux_hits_{}, aux_trials_{};
     std::array<long, world::kClasses> hits_{}, trials_{};
     std::array<double, world::kClasses> class_loss_{};
+    long probe_hits_ = 0, probe_trials_ = 0;
     long last_step_;
     double last_seconds_;
     std::uint64_t last_pictures_;

@@ -36,6 +36,7 @@ bool set_field(Phase& phase, const std::string& key, const std::string& text) {
         }
         return in.eof();
     }
+    if (key == "probes") return read(phase.probes);
     if (key == "newline") return read(phase.newline);
     if (key == "chained") return read(phase.chained);
     return false;

@@ -23,6 +23,7 @@ struct Phase {
     int warm_up = 0;          // steps
     float aux = 1.0F;         // weight of the auxiliary loss
     world::ClassWeights class_weights = kEvenWeights;  // of the questions, by class
+    int probes = 0;                                    // training-only questions about positions, per picture
     float newline = 0.0F;  // share of questions whose answer's role stands on a new line
     float chained = 0.0F;  // share of pictures whose questions form one conversation
 };

@@ -68,6 +68,19 @@ class Asker {
         return std::nullopt;
     }
 
+    std::vector<NamedItem> name_items() {
+        std::vector<NamedItem> known;
+        for (const Item& item : scene_.items) {
+            std::string what;
+            if (item.kind == Kind::Shape) what = refer_shape(item, kSayColour);
+            if (item.kind == Kind::Person || item.kind == Kind::Sign)
+                if (of(item.kind).size() == 1) what = item.kind == Kind::Sign ? "sign" : "person";
+            if (item.kind == Kind::Tool && of(Kind::Tool).size() == 1) what = name(item.tool());
+            if (!what.empty()) known.push_back({&item, std::move(what)});
+        }
+        return known;
+    }
+
    private:
     enum Extra { kSayNothing, kSayColour, kSayTexture };
 
@@ -219,15 +232,7 @@ class Asker {
     }
 
     std::optional<Question> relation() {
-        std::vector<std::pair<const Item*, std::string>> known;
-        for (const Item& item : scene_.items) {
-            std::string what;
-            if (item.kind == Kind::Shape) what = refer_shape(item, kSayColour);
-            if (item.kind == Kind::Person || item.kind == Kind::Sign)
-                if (of(item.kind).size() == 1) what = item.kind == Kind::Sign ? "sign" : "person";
-            if (item.kind == Kind::Tool && of(Kind::Tool).size() == 1) what = name(item.tool());
-            if (!what.empty()) known.emplace_back(&item, std::move(what));
-        }
+        const std::vector<NamedItem> known = name_items();
         if (known.size() < 2) return std::nullopt;
         const bool across = form_ == Template::LeftOrRight;
         for (int attempt = 0; attempt < 30; ++attempt) {
@@ -328,6 +333,10 @@ std::string_view name(Template form) {
 
 std::optional<Question> ask(const Scene& scene, Template form, Random& rng) {
     return Asker(scene, form, rng).run();
+}
+
+std::vector<NamedItem> name_items(const Scene& scene, Random& rng) {
+    return Asker(scene, Template::LeftOrRight, rng).name_items();
 }
 
 std::optional<Question> ask_class(const Scene& scene, int class_id, Random& rng) {

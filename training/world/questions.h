@@ -56,6 +56,13 @@ std::string_view name(Template form);
 std::optional<Question> ask(const Scene& scene, Template form, Random& rng);
 std::optional<Question> ask_class(const Scene& scene, int class_id, Random& rng);
 
+// Items that a few words name without doubt: "red star", "person", "hammer".
+struct NamedItem {
+    const Item* item = nullptr;  // of the scene
+    std::string name;
+};
+std::vector<NamedItem> name_items(const Scene& scene, Random& rng);
+
 // `count` different questions: the first of class scene.index % 9, the others of random classes.
 // Fewer if the scene has no more to offer, none if it cannot serve its own class (compose_scene
 // never returns such a scene). Deterministic in the scene.
