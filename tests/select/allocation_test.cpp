@@ -13,16 +13,17 @@ namespace {
 std::atomic<long> n_allocations = 0;
 }  // namespace
 
-// Counts what this test program asks for.
-void* operator new(std::size_t size) {
+// Counts what this test program asks for. Never inlined: a compiler that sees the free() of one but not the
+// malloc() of the other takes them for a mismatch.
+[[gnu::noinline]] void* operator new(std::size_t size) {
     ++n_allocations;
     if (void* memory = std::malloc(size)) return memory;
     throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept {
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
     std::free(memory);
 }
-void operator delete(void* memory, std::size_t) noexcept {
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
     std::free(memory);
 }
 
