@@ -29,9 +29,10 @@ std::string user_turn(std::size_t n_images) {
     return turn;
 }
 
-std::string render_vicuna(const std::string& system, std::size_t n_images) {
-    const std::string_view head = system.empty() ? kVicunaSystem : std::string_view(system);
-    return std::string(head) + " USER: " + user_turn(n_images) + " ASSISTANT:";
+std::string render_vicuna(std::string_view system, std::size_t n_images) {
+    std::string text(system);
+    if (!text.empty()) text += ' ';
+    return text + "USER: " + user_turn(n_images) + " ASSISTANT:";
 }
 
 // Nothing when libllama does not know the template.
@@ -62,6 +63,12 @@ bool is_vicuna(std::string_view chat_template) {
     return chat_template == "vicuna" || chat_template.find("ASSISTANT:") != std::string_view::npos;
 }
 
+// A file whose own template begins with the user's turn was trained without the system sentence.
+std::string_view vicuna_system(const std::optional<std::string>& own, const std::string& asked) {
+    const bool is_own = asked.empty() && own && *own != "vicuna";
+    return is_own && own->find("A chat between") == std::string::npos ? std::string_view() : kVicunaSystem;
+}
+
 struct Rendered {
     std::string text;
     std::string name;
@@ -79,13 +86,16 @@ Result<Rendered> render(const model::TextModel& model, std::size_t n_images, con
         if (text) return Rendered{*text, asked, ""};
         return Status(Code::NotFound, "libllama knows no chat template \"" + asked + "\"");
     }
+    const auto vicuna = [&](std::string_view usual) {
+        return render_vicuna(options.system.empty() ? usual : options.system, n_images);
+    };
     if (asked.empty() && own && !is_vicuna(*own)) {
         auto text = render_known(*own, options.system, n_images);
         if (text) return Rendered{*text, "file", ""};
-        return Rendered{render_vicuna(options.system, n_images), "llava-1.5",
+        return Rendered{vicuna(kVicunaSystem), "llava-1.5",
                         "the file's chat template is not one that is known; using that of LLaVA-1.5"};
     }
-    return Rendered{render_vicuna(options.system, n_images), "llava-1.5", ""};
+    return Rendered{vicuna(vicuna_system(own, asked)), "llava-1.5", ""};
 }
 
 // Collects one text piece. Template text and the user's words that stand next to each other are

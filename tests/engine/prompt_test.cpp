@@ -107,6 +107,22 @@ TEST(Prompt, TheFilesTemplateIsUsedWhenItIsKnown) {
     EXPECT_EQ(instruction_of(*model, prompt->pieces.back()), "Why?");
 }
 
+TEST(Prompt, AFileTrainedWithoutTheSystemSentenceGetsNone) {
+    const auto model = test::load_random_llama(
+        "prompt_bare", {.n_layers = 1,
+                        .width = 32,
+                        .chat_template = "{% for m in messages %}{{ 'USER: ' + m['content'] }}{% endfor %}"
+                                         "{{ ' ASSISTANT:' }}",
+                        .vocabulary_file = test::real_vocabulary_file()});
+    const auto first_text = [&](const PromptOptions& options) {
+        const auto prompt = build_prompt(*model, "Why?", 1, options);
+        return prompt.ok() ? text_of(*model, prompt->pieces[0].tokens) : prompt.status().message();
+    };
+    EXPECT_EQ(first_text({}), "<s> USER: ");
+    EXPECT_EQ(first_text({.system = "Be brief."}), "<s> Be brief. USER: ");
+    EXPECT_NE(first_text({.chat_template = "llava-1.5"}).find("A chat between"), std::string::npos);
+}
+
 TEST(Prompt, AnUnknownTemplateIsSaid) {
     const auto model =
         test::load_random_llama("prompt_unknown", {.n_layers = 1,

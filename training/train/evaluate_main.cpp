@@ -85,6 +85,8 @@ int run(int argc, char** argv) {
             line["text"] = p.text;
             line["answer"] = p.question->answer;
             line["class_id"] = p.question->class_id;
+            line["form"] = world::name(p.question->form);
+            line["question"] = p.question->text;
             line["correct"] = p.correct;
             file << line.dump() << '\n';
         });
