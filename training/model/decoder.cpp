@@ -14,9 +14,10 @@ void TextBatch::clear() {
     pictures.clear();
     targets.clear();
     question_class.clear();
+    mentions.clear();
 }
 
-Decoder::Decoder(ParamStore& store, const ModelShape& shape) : shape_(shape) {
+Decoder::Decoder(ParamStore& store, const ModelShape& shape) : shape_(shape), mention_heads_(store, shape) {
     const int d = shape.width;
     mm0_ = add_linear(store, "mm.0", d, d, true);
     mm2_ = add_linear(store, "mm.2", d, d, true);
@@ -31,7 +32,8 @@ Decoder::Decoder(ParamStore& store, const ModelShape& shape) : shape_(shape) {
 }
 
 void Decoder::run(ParamStore& store, const float* features, int feature_rows, const TextBatch& batch,
-                  float weight, float* gradient, AnswerScores& scores, Arena& arena) {
+                  const Weights& weights, float* gradient, AnswerScores& scores, Arena& arena) {
+    const float weight = weights.answer_token;
     const int d = shape_.width;
     const auto width = static_cast<std::size_t>(d);
     const int rows = static_cast<int>(batch.tokens.size());
@@ -66,8 +68,13 @@ void Decoder::run(ParamStore& store, const float* features, int feature_rows, co
         return block + 1 == blocks_.size() ? std::span<const int>(answer_rows) : std::span<const int>();
     };
     tapes_.resize(blocks_.size());
-    for (std::size_t i = 0; i < blocks_.size(); ++i)
+    float* d_mentions = nullptr;
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
         x = blocks_[i].forward(store, x, batch.positions, sequences, needed(i), tapes_[i], arena);
+        if (i != tap() || weights.mention <= 0) continue;
+        if (gradient != nullptr) d_mentions = arena.take_zeroed(stream);
+        mention_heads_.run(store, x, batch.mentions, weights.mention, d_mentions, scores.mentions, arena);
+    }
     const float* last = x;
     const int answers = static_cast<int>(batch.targets.size());
     const std::size_t answer_values = batch.targets.size() * width;
@@ -100,8 +107,10 @@ void Decoder::run(ParamStore& store, const float* features, int feature_rows, co
     float* d_last = arena.take_zeroed(answer_values);
     rms_norm_backward(last, store.value(norm_w_), stats, d_normed, d_last, store.grad(norm_w_), answers, d);
     float* dx = d_last;
-    for (std::size_t i = blocks_.size(); i-- > 0;)
+    for (std::size_t i = blocks_.size(); i-- > 0;) {
+        if (i == tap() && d_mentions != nullptr) add(dx, d_mentions, stream);
         dx = blocks_[i].backward(store, dx, batch.positions, sequences, needed(i), tapes_[i], arena);
+    }
     float* d_projected = arena.take_zeroed(visual);
     for (int r = 0; r < rows; ++r) {
         const int token = batch.tokens[static_cast<std::size_t>(r)];

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "model/decoder_block.h"
+#include "model/mention_heads.h"
 
 namespace clasp::training {
 
@@ -27,6 +28,7 @@ struct TextBatch {
     };
     std::vector<Target> targets;
     std::vector<int> question_class;
+    std::vector<MentionTarget> mentions;
 
     void clear();
 };
@@ -36,22 +38,33 @@ struct AnswerScores {
     std::vector<float> question_loss;  // per question: sum over its answer tokens, unweighted
     std::vector<bool> is_exact;        // per question: every token of the answer is the likeliest
     std::vector<int> predicted;        // per target: the likeliest token
+    MentionScores mentions;
 };
 
 class Decoder {
    public:
     Decoder(ParamStore& store, const ModelShape& shape);
 
-    // Forward pass and loss; `weight` multiplies every answer token's loss. With `gradient` not
-    // null also the backward pass: adds to the gradient of the tower's output.
-    void run(ParamStore& store, const float* features, int feature_rows, const TextBatch& batch, float weight,
-             float* gradient, AnswerScores& scores, Arena& arena);
+    // What every answer token's and every mention's loss are multiplied by.
+    struct Weights {
+        float answer_token = 0.0F;
+        float mention = 0.0F;
+    };
+
+    // Forward pass and loss. With `gradient` not null also the backward pass: adds to the gradient of
+    // the tower's output.
+    void run(ParamStore& store, const float* features, int feature_rows, const TextBatch& batch,
+             const Weights& weights, float* gradient, AnswerScores& scores, Arena& arena);
 
    private:
+    // The block whose output the mention heads read.
+    std::size_t tap() const { return blocks_.size() * 5 / 8 - 1; }
+
     ModelShape shape_;
     Linear mm0_, mm2_;
     ParamId embedding_, norm_w_;
     Linear output_;
+    MentionHeads mention_heads_;
     std::vector<DecoderBlock> blocks_;
     std::vector<DecoderBlock::Tape> tapes_;
 };

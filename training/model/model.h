@@ -25,6 +25,7 @@ class Model {
         float aux = 1.0F;           // times the auxiliary loss; already times pictures / batch
         float answer_token = 0.0F;  // per answer token; 0 skips the decoder
         bool backward = true;
+        float mention = 0.0F;  // per mention of something in a question
     };
 
     void run(const PictureBatch& pictures, const AuxTargets& targets, const TextBatch& text,

@@ -186,8 +186,8 @@ class WholeModel : public testing::Test {
     double loss(Model& model, bool backward) {
         AuxScores aux;
         AnswerScores answers;
-        model.run(batch_.pictures, batch_.targets, batch_.text, {1.0F, 0.1F, backward}, aux, answers);
-        return aux.loss + answers.loss;
+        model.run(batch_.pictures, batch_.targets, batch_.text, {1.0F, 0.1F, backward, 0.2F}, aux, answers);
+        return aux.loss + answers.loss + answers.mentions.loss;
     }
 
     ModelShape shape_;

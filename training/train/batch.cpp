@@ -1,5 +1,8 @@
 #include "train/batch.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "world/compose.h"
 #include "world/labels.h"
 #include "world/painter.h"
@@ -67,7 +70,12 @@ class TextWriter {
         const char* before = chained && here() > shared_ ? kBeforeLaterQuestion : kBeforeQuestion;
         const char* after = newline ? kAfterQuestionNewline : kAfterQuestion;
         begin_ = chained ? shared_ : here();
-        for (const int id : vocabulary_.encode(before + q.text + after)) push(id);
+        const int row = static_cast<int>(batch_.tokens.size());
+        const std::vector<int> prompt = vocabulary_.encode(before + q.text + after);
+        for (const int id : prompt) push(id);
+        for (const world::Mention& mention : q.mentions)
+            batch_.mentions.push_back(
+                {row + token_at(prompt, std::strlen(before) + mention.end), label(mention)});
         std::vector<int> answer = vocabulary_.encode(" " + q.answer);
         answer.push_back(Vocabulary::kEnd);
         if (number == start.question) {
@@ -81,10 +89,46 @@ class TextWriter {
         batch_.question_class.push_back(q.class_id);
     }
 
+    // What the picture's mentions are told apart by.
+    void picture(const world::Scene& scene, int row0, int column0) {
+        scene_ = &scene;
+        row0_ = row0;
+        column0_ = column0;
+    }
+
     void finish() { batch_.pictures.push_back({first_, here()}); }
 
    private:
     int here() const { return static_cast<int>(batch_.tokens.size()) - first_; }
+
+    // The token that holds the last of the first `bytes` bytes.
+    int token_at(const std::vector<int>& tokens, std::size_t bytes) const {
+        std::size_t end = 0;
+        for (std::size_t i = 0; i < tokens.size(); ++i) {
+            end += vocabulary_.decode({tokens[i]}).size();
+            if (end >= bytes) return static_cast<int>(i);
+        }
+        return static_cast<int>(tokens.size()) - 1;
+    }
+
+    std::array<std::uint8_t, kMentionGroups.size()> label(const world::Mention& mention) const {
+        std::array<std::uint8_t, kMentionGroups.size()> labels;
+        labels.fill(kNotAsked);
+        labels.back() = static_cast<std::uint8_t>(std::min(mention.count, kMentionCounts - 1));
+        if (mention.item < 0) return labels;
+        const world::Item& item = scene_->items[static_cast<std::size_t>(mention.item)];
+        const world::PatchLabels seen = world::labels_of(item);
+        const auto row = static_cast<std::uint8_t>(row0_ + static_cast<int>(item.y) / world::kPatch);
+        const auto column = static_cast<std::uint8_t>(column0_ + static_cast<int>(item.x) / world::kPatch);
+        const bool is_shape = item.kind == world::Kind::Shape;
+        return {row,
+                column,
+                seen.thing,
+                seen.colour,
+                is_shape ? seen.size : kNotAsked,
+                is_shape ? seen.texture : kNotAsked,
+                labels.back()};
+    }
 
     void push(int token) {
         const int row = here();
@@ -100,6 +144,8 @@ class TextWriter {
     int next_ = 0;    // rotary position
     int shared_ = 0;  // length of the prefix, 0 while writing it
     int begin_ = 0;   // first row of the own question
+    const world::Scene* scene_ = nullptr;
+    int row0_ = 0, column0_ = 0;  // of the picture in the position table
 };
 
 std::vector<world::Question> make_probes(const world::Scene& scene, int row0, int column0, int count,
@@ -149,6 +195,7 @@ void make_batch(const BatchPlan& plan, const Vocabulary& vocabulary, Batch& batc
         const bool even = plan.class_weights == kEvenWeights;
         const world::ClassWeights* weights = even ? nullptr : &plan.class_weights;
         TextWriter writer(batch.text, vocabulary);
+        writer.picture(scene, batch.pictures.first_row.back(), batch.pictures.first_column.back());
         writer.prefix(p * (area + 1) + 1, area);
         const bool chained = rng.chance(plan.chained_share);
         std::vector<world::Question> questions = world::ask_many(scene, plan.questions, weights);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <fstream>
 #include <span>
+#include <utility>
 
 namespace clasp::training {
 namespace {
@@ -76,6 +77,10 @@ class Reader {
     std::istream& in_;
 };
 
+bool is_auxiliary(const std::string& name) {
+    return name.starts_with("aux.");
+}
+
 }  // namespace
 
 Status save_checkpoint(const std::string& path, const RunState& state, const Vocabulary& vocabulary,
@@ -134,16 +139,17 @@ Result<Checkpoint> load_checkpoint(const std::string& path) {
             const std::vector<float> stored = in.floats();
             if (id == store.params().size()) continue;
             const Param& param = store.info(id);
-            // An auxiliary head may have got new classes since; the others keep their places.
-            if (stored.size() > param.size() ||
-                (stored.size() < param.size() && !param.name.starts_with("aux.")))
+            // An auxiliary head may be new or have got new classes since; the others keep their places.
+            if (stored.size() > param.size() || (stored.size() < param.size() && !is_auxiliary(param.name)))
                 return Status(Code::Corrupt,
                               "the checkpoint " + path + " has a wrong size for " + param.name);
             std::ranges::copy(stored, values->begin() + static_cast<std::ptrdiff_t>(param.offset));
         }
-        if (id != store.params().size()) ++known;
+        if (id != store.params().size() && !is_auxiliary(store.info(id).name)) ++known;
     }
-    if (!file || known != store.params().size())
+    const auto wanted =
+        std::ranges::count_if(store.params(), [](const Param& param) { return !is_auxiliary(param.name); });
+    if (!file || std::cmp_not_equal(known, wanted))
         return Status(Code::Corrupt, "the checkpoint " + path + " is damaged");
     return checkpoint;
 }

@@ -13,6 +13,10 @@ void TrainingLog::add(const Batch& batch, const AuxScores& aux, const AnswerScor
         aux_hits_[i] += aux.hits[i];
         aux_trials_[i] += aux.trials[i];
     }
+    for (std::size_t i = 0; i < mention_hits_.size(); ++i) {
+        mention_hits_[i] += answers.mentions.hits[i];
+        mention_trials_[i] += answers.mentions.trials[i];
+    }
     for (std::size_t i = 0; i < answers.is_exact.size(); ++i) {
         if (batch.text.question_class[i] == kProbeClass) {
             ++probe_trials_;
@@ -52,6 +56,13 @@ void TrainingLog::write(const RunState& state, const Phase& phase, float rate, f
         std::fprintf(file, "%s\"%s\":%.3f", i == 0 ? "" : ",", std::string(group).c_str(),
                      share(aux_hits_[i], aux_trials_[i]));
     }
+    if (mention_trials_.back() > 0) {
+        std::fprintf(file, "},\"mention\":{");
+        for (std::size_t i = 0; i < mention_hits_.size(); ++i)
+            std::fprintf(file, "%s\"%s\":%.3f", i == 0 ? "" : ",",
+                         std::string(kMentionGroups[i].name).c_str(),
+                         share(mention_hits_[i], mention_trials_[i]));
+    }
     std::fprintf(file, "},\"exact\":{");
     for (int c = 0; c < world::kClasses; ++c)
         std::fprintf(file, "%s\"%s\":%.3f", c == 0 ? "" : ",", std::string(world::class_name(c)).c_str(),
@@ -66,6 +77,8 @@ void TrainingLog::write(const RunState& state, const Phase& phase, float rate, f
     aux_loss_ = answer_loss_ = 0;
     aux_hits_.fill(0);
     aux_trials_.fill(0);
+    mention_hits_.fill(0);
+    mention_trials_.fill(0);
     hits_.fill(0);
     trials_.fill(0);
     class_loss_.fill(0);

@@ -125,6 +125,7 @@ class Trainer {
         const int parts = phase.batch / phase.micro;
         if (std::ssize(batches_) < parts) batches_.resize(static_cast<std::size_t>(parts));
         std::size_t answer_tokens = 0;
+        std::size_t mentions = 0;
         for (int i = 0; i < parts; ++i) {
             BatchPlan plan;
             plan.seed = kTrainSeed;
@@ -140,6 +141,7 @@ class Trainer {
             make_batch(plan, vocabulary_, batch);
             state_.pictures += static_cast<std::uint64_t>(phase.micro);
             answer_tokens += batch.text.targets.size();
+            mentions += batch.text.mentions.size();
         }
         model_->store().zero_grads();
         for (int i = 0; i < parts; ++i) {
@@ -147,6 +149,7 @@ class Trainer {
             Model::Weights weights;
             weights.aux = phase.aux / static_cast<float>(parts);
             if (phase.questions > 0) weights.answer_token = 1.0F / static_cast<float>(answer_tokens);
+            if (mentions > 0) weights.mention = phase.mention / static_cast<float>(mentions);
             AuxScores aux;
             AnswerScores answers;
             model_->run(batch.pictures, batch.targets, batch.text, weights, aux, answers);

@@ -28,6 +28,7 @@ bool set_field(Phase& phase, const std::string& key, const std::string& text) {
     if (key == "rate_to") return read(phase.rate_to);
     if (key == "warm_up") return read(phase.warm_up);
     if (key == "aux") return read(phase.aux);
+    if (key == "mention") return read(phase.mention);
     if (key == "classes") {
         for (float& weight : phase.class_weights) {
             char comma = ',';

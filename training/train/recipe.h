@@ -22,6 +22,7 @@ struct Phase {
     float rate_to = 1e-3F;    // at its end, reached along half a cosine
     int warm_up = 0;          // steps
     float aux = 1.0F;         // weight of the auxiliary loss
+    float mention = 0.0F;     // weight of the loss on what questions mention
     world::ClassWeights class_weights = kEvenWeights;  // of the questions, by class
     int probes = 0;                                    // training-only questions about positions, per picture
     float newline = 0.0F;  // share of questions whose answer's role stands on a new line

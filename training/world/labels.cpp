@@ -19,6 +19,8 @@ std::uint8_t thing_label(const Item& item) {
     return static_cast<std::uint8_t>(base + 1 + item.variant);
 }
 
+}  // namespace
+
 PatchLabels labels_of(const Item& item) {
     PatchLabels labels;
     labels.thing = thing_label(item);
@@ -30,8 +32,6 @@ PatchLabels labels_of(const Item& item) {
     }
     return labels;
 }
-
-}  // namespace
 
 std::vector<PatchLabels> label_patches(const Scene& scene, const Canvas& canvas) {
     const int side = scene.side;

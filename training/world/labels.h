@@ -28,6 +28,9 @@ struct PatchLabels {
     std::uint8_t slot = 0;    // 1, 2, 3: first, middle and last character of a sign
 };
 
+// What a patch that belongs to the item shows.
+PatchLabels labels_of(const Item& item);
+
 // Row-major, side * side entries. A patch belongs to the item that covers most of it, if that is at
 // least a tenth; rows, columns and the place follow from the index and the scene.
 std::vector<PatchLabels> label_patches(const Scene& scene, const Canvas& canvas);

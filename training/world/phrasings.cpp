@@ -110,7 +110,8 @@ Phrasings phrasings_of(Template form) {
     return {used(entry.common), used(entry.test_only)};
 }
 
-std::string fill_slots(std::string_view phrase, std::string_view x, std::string_view y) {
+std::string fill_slots(std::string_view phrase, std::string_view x, std::string_view y,
+                       std::vector<SlotEnd>* ends) {
     std::string out;
     for (std::size_t i = 0; i < phrase.size(); ++i) {
         if (phrase[i] == '{') {
@@ -120,6 +121,7 @@ std::string fill_slots(std::string_view phrase, std::string_view x, std::string_
                 out += "n ";
             }
             out += word;
+            if (ends != nullptr) ends->push_back({phrase[i + 1], out.size()});
             i += 2;
         } else {
             out += phrase[i];

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "world/questions.h"
 
@@ -16,7 +17,14 @@ struct Phrasings {
 
 Phrasings phrasings_of(Template form);
 
-// Replaces the slots.
-std::string fill_slots(std::string_view phrase, std::string_view x, std::string_view y);
+// Where the words that filled a slot end.
+struct SlotEnd {
+    char slot = 'x';
+    std::size_t end = 0;  // in bytes of the filled text
+};
+
+// Replaces the slots; tells where each ended up when asked.
+std::string fill_slots(std::string_view phrase, std::string_view x, std::string_view y,
+                       std::vector<SlotEnd>* ends = nullptr);
 
 }  // namespace clasp::world

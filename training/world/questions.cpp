@@ -92,9 +92,20 @@ class Asker {
         q.test_only_phrasing = scene_.split == Split::Test && rng_.chance(kTestOnlyShare);
         const auto& list = q.test_only_phrasing ? phrasings.test_only : phrasings.common;
         const auto pick = static_cast<std::size_t>(rng_.below(static_cast<int>(list.size())));
-        q.text = fill_slots(list[pick], x, y);
+        std::vector<SlotEnd> ends;
+        q.text = fill_slots(list[pick], x, y, &ends);
         q.answer = answer;
+        for (const SlotEnd& slot : ends) {
+            const Referent& meant = slot.slot == 'x' ? x_ : y_;
+            if (meant.count >= 0) q.mentions.push_back({slot.end, index_of(meant.item), meant.count});
+        }
+        // At its end a question about one thing has said all about it.
+        if (x_.count >= 0 && y_.count < 0) q.mentions.push_back({q.text.size(), index_of(x_.item), x_.count});
         return q;
+    }
+
+    int index_of(const Item* item) const {
+        return item == nullptr ? -1 : static_cast<int>(item - scene_.items.data());
     }
 
     std::vector<const Item*> of(Kind kind) const {
@@ -153,6 +164,7 @@ class Asker {
         if (found.empty()) return std::nullopt;
         const Item& item = *pick(found);
         const std::string what = refer(item);
+        x_ = {&item, 1};
         return say(what, "", answer(item));
     }
 
@@ -164,6 +176,7 @@ class Asker {
                 known.emplace_back(item, std::move(what));
         if (known.empty()) return std::nullopt;
         const auto& [item, what] = pick(known);
+        x_ = {item, 1};
         return say(what, "", answer(*item));
     }
 
@@ -178,6 +191,7 @@ class Asker {
         }
         if (known.empty()) return std::nullopt;
         const auto& [item, what] = pick(known);
+        x_ = {item, 1};
         return say(what, "", name(item->shape()));
     }
 
@@ -199,10 +213,12 @@ class Asker {
                 colour = pick(shapes)->colour;
             }
             if (scene_.split != Split::Test && is_test_only(shape, colour)) continue;
-            const bool found = number([&](const Item& i) {
-                                   return i.shape() == shape && (!say_colour || i.colour == colour);
-                               }) > 0;
-            if (found != present) continue;
+            const auto fits = [&](const Item& i) {
+                return i.shape() == shape && (!say_colour || i.colour == colour);
+            };
+            const int found = number(fits);
+            if ((found > 0) != present) continue;
+            x_ = {nullptr, found};
             const std::string what = say_colour ? join(name(colour), name(shape)) : std::string(name(shape));
             return say(what, "", present ? "yes" : "no");
         }
@@ -216,7 +232,10 @@ class Asker {
             const Item& item = *pick(tools);
             const bool is_alone =
                 std::ranges::count_if(tools, [&](const Item* i) { return i->variant == item.variant; }) == 1;
-            if (is_alone) return say(name(item.tool()), "", name(item.colour));
+            if (is_alone) {
+                x_ = {&item, 1};
+                return say(name(item.tool()), "", name(item.colour));
+            }
         }
         return about_shape([](const Item& i) { return name(i.colour); }, kSayTexture);
     }
@@ -228,6 +247,7 @@ class Asker {
         const Item& item = *pick(signs);
         const auto at = static_cast<std::size_t>(rng_.below(3));
         const std::string what = refer(item);
+        x_ = {&item, 1};
         return say(what, kOrdinals[at], std::string(1, item.text[at]));
     }
 
@@ -242,6 +262,8 @@ class Asker {
             if (std::abs(apart) < kMinApart) continue;
             const std::string_view answer =
                 across ? (apart < 0 ? "left" : "right") : (apart < 0 ? "above" : "below");
+            x_ = {a, 1};
+            y_ = {b, 1};
             return say(a_name, b_name, answer);
         }
         return std::nullopt;
@@ -255,6 +277,7 @@ class Asker {
         if (target.by == CountBy::Shape) what = std::string(name(target.shape));
         if (target.by == CountBy::ShapeAndColour) what = join(name(target.colour), name(target.shape));
         if (target.by != CountBy::Colour) what += target.shape == Shape::Cross ? "es" : "s";
+        x_ = {nullptr, target.count};
         return say(what, "", std::to_string(target.count));
     }
 
@@ -266,6 +289,7 @@ class Asker {
         int pose = item.variant;
         if (!truth) pose = (pose + 1 + rng_.below(kPoses - 1)) % kPoses;
         const std::string what = refer(item);
+        x_ = {&item, 1};
         return say(what, name(static_cast<Pose>(pose)), truth ? "yes" : "no");
     }
 
@@ -277,6 +301,7 @@ class Asker {
         int tool = item.variant;
         if (!truth) tool = (tool + 1 + rng_.below(kTools - 1)) % kTools;
         const std::string what = refer(item);
+        x_ = {&item, 1};
         return say(what, purpose(static_cast<Tool>(tool)), truth ? "yes" : "no");
     }
 
@@ -284,6 +309,7 @@ class Asker {
         const auto tools = of(Kind::Tool);
         if (tools.size() != 1) return std::nullopt;
         const Item& item = *tools.front();
+        x_ = {&item, 1};
         return say("tool", "", std::string(name(item.colour)) + ", " + std::string(purpose(item.tool())));
     }
 
@@ -305,9 +331,16 @@ class Asker {
         return text;
     }
 
+    // What the words in a slot stand for; a negative count when nothing.
+    struct Referent {
+        const Item* item = nullptr;
+        int count = -1;
+    };
+
     const Scene& scene_;
     Template form_;
     Random& rng_;
+    Referent x_, y_;
 };
 
 int draw_class(Random& rng, const ClassWeights* weights) {

@@ -40,12 +40,20 @@ enum class Template : std::uint8_t {
 };
 inline constexpr int kTemplates = 23;
 
+// Words of a question that stand for something in the picture. Training tells the decoder what.
+struct Mention {
+    std::size_t end = 0;  // of the words, in bytes of the question's text
+    int item = -1;        // index of the one item they mean; -1 when it is none or several
+    int count = 1;        // how many items they fit
+};
+
 struct Question {
     int class_id = 0;
     Template form = Template::Describe;
     std::string text;
     std::string answer;
     bool test_only_phrasing = false;
+    std::vector<Mention> mentions;
 };
 
 int class_of(Template form);

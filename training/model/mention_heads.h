@@ -1,0 +1,59 @@
+// A second auxiliary task: where a question has named something, the decoder's stream half-way up must
+// tell what and where it is, and how many there are. It teaches the decoder to look things up at once,
+// long before comparing or counting them earns anything. Only training uses it.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "model/shape.h"
+#include "nn/arena.h"
+#include "nn/linear.h"
+#include "world/labels.h"
+
+namespace clasp::training {
+
+struct MentionGroup {
+    std::string_view name;
+    int classes;
+    float weight;  // of its loss
+};
+inline constexpr int kMentionCounts = 8;  // 0 to 6, and more
+inline constexpr std::array<MentionGroup, 7> kMentionGroups = {{
+    {"row", 24, 0.5F},
+    {"column", 24, 0.5F},
+    {"thing", world::kThingLabels, 0.5F},
+    {"colour", world::kColourLabels, 0.4F},
+    {"size", world::kSizeLabels, 0.3F},
+    {"texture", world::kTextureLabels, 0.3F},
+    {"count", kMentionCounts, 1.0F},
+}};
+inline constexpr std::uint8_t kNotAsked = 255;
+
+struct MentionTarget {
+    int row = 0;  // of the packed text
+    std::array<std::uint8_t, kMentionGroups.size()> labels{};
+};
+
+struct MentionScores {
+    double loss = 0;
+    std::array<long, kMentionGroups.size()> hits{}, trials{};
+};
+
+class MentionHeads {
+   public:
+    MentionHeads(ParamStore& store, const ModelShape& shape);
+
+    // Loss over `stream` (rows x width), `weight` per mention. With `gradient` not null (same shape) adds
+    // the gradient of the stream and of the heads.
+    void run(ParamStore& store, const float* stream, const std::vector<MentionTarget>& targets, float weight,
+             float* gradient, MentionScores& scores, Arena& arena) const;
+
+   private:
+    int width_;
+    ParamId norm_w_;
+    Linear head_;
+};
+
+}  // namespace clasp::training
