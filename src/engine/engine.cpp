@@ -73,13 +73,13 @@ Result<model::VisionWeights> find_vision_weights(const std::string& name) {
     return Status(Code::InvalidArgument, "there is no type of vision weights called '" + name + "'");
 }
 
-std::vector<engine::PrefillStage> prefill_stages(const Schedule& schedule, bool needs_scores) {
+std::vector<engine::PrefillStage> prefill_stages(const methods::Program& program) {
     std::vector<engine::PrefillStage> stages;
-    for (const Stage& stage : schedule.stages) {
+    for (const methods::DecoderStage& stage : program.stages) {
         engine::PrefillStage wanted;
         wanted.layer = static_cast<std::int32_t>(stage.layer);
-        wanted.mode = schedule.stage_mode;
-        wanted.probe.scores = needs_scores;
+        wanted.mode = stage.mode;
+        wanted.probe.scores = stage.needs.attention == methods::StageNeeds::Attention::Mean;
         stages.push_back(wanted);
     }
     return stages;
@@ -151,15 +151,29 @@ Result<DecoderInput> lay_out_request(const AskRequest& request, const Policy& po
     return input;
 }
 
+Result<std::unique_ptr<methods::MethodRun>> start_method(const methods::Method& method,
+                                                         const VisualInput& visual,
+                                                         const Schedule& schedule) {
+    methods::Setup setup;
+    for (const model::VisionTokens& tokens : visual.images) {
+        setup.grids.push_back({tokens.grid.height, tokens.grid.width});
+        setup.n_visual += tokens.n_tokens();
+    }
+    setup.n_layers = schedule.per_layer.size();
+    setup.stages = schedule.stages;
+    setup.stage_mode = schedule.stage_mode;
+    return method.start(setup);
+}
+
 engine::StageChooser make_chooser(const AskRequest& request, const Policy& policy, const RequestPlan& plan,
-                                  const VisualInput& visual, const Schedule& schedule, ThreadPool& pool) {
+                                  const VisualInput& visual, methods::MethodRun& run, ThreadPool& pool) {
     engine::StageChooserOptions options;
-    options.method = plan.method;
+    options.run = &run;
     options.mass = plan.mass;
     options.split = plan.split;
     options.iterations = static_cast<std::uint32_t>(policy.iterations);
     options.seed = request.select_seed;
-    for (const Stage& stage : schedule.stages) options.keep.push_back(stage.keep);
+    for (const methods::DecoderStage& stage : run.program().stages) options.keep.push_back(stage.keep);
     std::vector<GramView> grams;
     for (const model::VisionTokens& tokens : visual.images) {
         grams.push_back({tokens.gram.data(), tokens.n_tokens(), tokens.n_tokens()});
@@ -272,10 +286,10 @@ Result<Answer> Engine::ask(const AskRequest& request) const {
     CLASP_ASSIGN_OR_RETURN(const DecoderInput input,
                            lay_out_request(request, policy, plan, visual, *state.text, notes));
 
-    engine::StageChooser chooser = make_chooser(request, policy, plan, visual, input.schedule, state.pool);
+    CLASP_ASSIGN_OR_RETURN(const auto run, start_method(*plan.method, visual, input.schedule));
+    engine::StageChooser chooser = make_chooser(request, policy, plan, visual, *run, state.pool);
     const std::vector<PromptPart> parts = prompt_parts(input.prompt, visual);
-    const std::vector<engine::PrefillStage> stages =
-        prefill_stages(input.schedule, plan.method->needs_scores);
+    const std::vector<engine::PrefillStage> stages = prefill_stages(run->program());
     const engine::GenerateOptions generating = generate_options(request);
     engine::PrefillRequest reading;
     reading.parts = parts;

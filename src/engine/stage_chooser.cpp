@@ -66,7 +66,8 @@ Result<StageChoice> StageChooser::choose(const StageView& view) {
         if (n_live[image] == 0) continue;
         const auto scores =
             view.scores.empty() ? view.scores : view.scores.subspan(begin[image], n_live[image]);
-        CLASP_RETURN_IF_ERROR(choose_in_image(image, view.live.subspan(begin[image], n_live[image]), scores,
+        CLASP_RETURN_IF_ERROR(choose_in_image(image, view.stage,
+                                              view.live.subspan(begin[image], n_live[image]), scores,
                                               shares[image], report));
     }
     StageChoice choice;
@@ -82,7 +83,7 @@ Result<StageChoice> StageChooser::choose(const StageView& view) {
     return choice;
 }
 
-Status StageChooser::choose_in_image(std::size_t image, std::span<const TokenIndex> live,
+Status StageChooser::choose_in_image(std::size_t image, std::size_t stage, std::span<const TokenIndex> live,
                                      std::span<const float> scores, std::size_t keep, StageReport& report) {
     if (keep == 0) return ok_status();
     const TokenIndex first = first_token_[image];
@@ -93,23 +94,28 @@ Status StageChooser::choose_in_image(std::size_t image, std::span<const TokenInd
     std::vector<TokenIndex> own(live.begin(), live.end());
     for (TokenIndex& token : own) token -= first;
     methods::StageInput input;
+    input.image = image;
+    input.stage = stage;
     input.gram = grams_[image];
     input.live = own;
     input.scores = scores;
     input.keep = keep;
+    input.n_entered = grams_[image].rows;
     input.split = options_.split;
     input.iterations = options_.iterations;
     input.seed = options_.seed;
-    CLASP_RETURN_IF_ERROR(options_.method->choose(input, workspace_, pool_, plan_));
+    input.pool = pool_;
+    plan_.clear();
+    CLASP_RETURN_IF_ERROR(options_.run->at_stage(input, plan_));
     if (options_.mass == MassRule::Nearest) {
         CLASP_RETURN_IF_ERROR(assign_masses(grams_[image], own, plan_.kept, masses_[image]));
     }
-    const auto append = [first](std::vector<TokenIndex>& list, const std::vector<TokenIndex>& more) {
-        for (const TokenIndex token : more) list.push_back(token + first);
-    };
-    append(report.kept, plan_.kept);
-    append(report.pivots, plan_.pivots);
-    append(report.coverage, plan_.coverage);
+    for (std::size_t i = 0; i < plan_.size(); ++i) {
+        const TokenIndex token = plan_.kept[i] + first;
+        report.kept.push_back(token);
+        if (plan_.reasons[i] == methods::Reason::Pivot) report.pivots.push_back(token);
+        if (plan_.reasons[i] == methods::Reason::Coverage) report.coverage.push_back(token);
+    }
     return ok_status();
 }
 

@@ -20,7 +20,7 @@ std::vector<std::size_t> share_in_proportion(std::size_t total, std::span<const 
                                              std::span<const std::size_t> caps);
 
 struct StageChooserOptions {
-    const methods::Method* method = nullptr;
+    methods::MethodRun* run = nullptr;  // borrowed
     MassRule mass = MassRule::None;
     double split = 0.0;
     std::uint32_t iterations = 5;
@@ -38,16 +38,15 @@ class StageChooser {
     [[nodiscard]] const std::vector<StageReport>& reports() const { return reports_; }
 
    private:
-    Status choose_in_image(std::size_t image, std::span<const TokenIndex> live, std::span<const float> scores,
-                           std::size_t keep, StageReport& report);
+    Status choose_in_image(std::size_t image, std::size_t stage, std::span<const TokenIndex> live,
+                           std::span<const float> scores, std::size_t keep, StageReport& report);
 
     StageChooserOptions options_;
     std::vector<GramView> grams_;
     std::vector<TokenIndex> first_token_;  // of each image among all visual tokens
     std::vector<std::vector<float>> masses_;
     ThreadPool* pool_;
-    SelectWorkspace workspace_;
-    SelectPlan plan_;
+    methods::Plan plan_;
     std::vector<StageReport> reports_;
 };
 

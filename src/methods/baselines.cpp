@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "methods/methods.h"
+#include "methods/staged.h"
 
 namespace clasp::methods {
 
@@ -18,26 +19,38 @@ std::uint64_t mixed(std::uint64_t seed, std::uint64_t token) {
 
 // Each token draws a number from the seed and its own index, the lowest stay. The same token keeps its
 // number at every stage, so a later stage keeps a random part of the earlier one.
-Status choose_at_random(const StageInput& input, SelectWorkspace& /*workspace*/, ThreadPool* /*pool*/,
-                        SelectPlan& plan) {
-    std::vector<TokenIndex> order(input.live.begin(), input.live.end());
-    const auto end = order.begin() + static_cast<std::ptrdiff_t>(input.keep);
-    std::nth_element(order.begin(), end, order.end(),
-                     [&](TokenIndex a, TokenIndex b) { return mixed(input.seed, a) < mixed(input.seed, b); });
-    std::sort(order.begin(), end);
-    plan_from_kept(std::span(order).first(input.keep), plan);
-    return ok_status();
-}
+class RandomRun : public MethodRun {
+   public:
+    explicit RandomRun(const Setup& setup) { program_ = staged_program(setup, {}); }
+
+    Status at_stage(const StageInput& input, Plan& plan) override {
+        std::vector<TokenIndex> order(input.live.begin(), input.live.end());
+        const auto end = order.begin() + static_cast<std::ptrdiff_t>(input.keep);
+        std::nth_element(order.begin(), end, order.end(), [&](TokenIndex a, TokenIndex b) {
+            return mixed(input.seed, a) < mixed(input.seed, b);
+        });
+        std::sort(order.begin(), end);
+        plan.keep_all_of(std::span(order).first(input.keep), Reason::Coverage);
+        return ok_status();
+    }
+};
 
 // The middles of `keep` equal pieces of the live list.
-Status choose_evenly(const StageInput& input, SelectWorkspace& /*workspace*/, ThreadPool* /*pool*/,
-                     SelectPlan& plan) {
-    std::vector<TokenIndex> kept(input.keep);
-    for (std::size_t i = 0; i < input.keep; ++i) {
-        kept[i] = input.live[(2 * i + 1) * input.live.size() / (2 * input.keep)];
+class UniformRun : public MethodRun {
+   public:
+    explicit UniformRun(const Setup& setup) { program_ = staged_program(setup, {}); }
+
+    Status at_stage(const StageInput& input, Plan& plan) override {
+        for (std::size_t i = 0; i < input.keep; ++i) {
+            plan.keep(input.live[(2 * i + 1) * input.live.size() / (2 * input.keep)], Reason::Coverage);
+        }
+        return ok_status();
     }
-    plan_from_kept(kept, plan);
-    return ok_status();
+};
+
+template <typename Run>
+Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
+    return std::unique_ptr<MethodRun>(new Run(setup));
 }
 
 }  // namespace
@@ -45,15 +58,17 @@ Status choose_evenly(const StageInput& input, SelectWorkspace& /*workspace*/, Th
 Method random_method() {
     return {.name = "random",
             .summary = "tokens drawn at random from the seed",
-            .needs_scores = false,
-            .choose = choose_at_random};
+            .mixes_layers = true,
+            .uses_schedule = true,
+            .start = start<RandomRun>};
 }
 
 Method uniform_method() {
     return {.name = "uniform",
             .summary = "tokens evenly spaced in reading order",
-            .needs_scores = false,
-            .choose = choose_evenly};
+            .mixes_layers = true,
+            .uses_schedule = true,
+            .start = start<UniformRun>};
 }
 
 }  // namespace clasp::methods

@@ -1,31 +1,51 @@
 // The paper's dual-stage selection, its variant with masses, and its relevance half alone.
 #include "methods/methods.h"
+#include "methods/staged.h"
 
 namespace clasp::methods {
 
 namespace {
 
-Status choose_with_split(const StageInput& input, double split, SelectWorkspace& workspace, ThreadPool* pool,
-                         SelectPlan& plan) {
-    SelectInput request;
-    request.gram = input.gram;
-    request.live = input.live;
-    request.scores = input.scores;
-    SelectOptions options;
-    options.budget = input.keep;
-    options.split = split;
-    options.iterations = input.iterations;
-    options.seed = input.seed;
-    return select(request, options, workspace, pool, plan);
+class DualRun : public MethodRun {
+   public:
+    // split: the share of pivots; none: the class's.
+    DualRun(const Setup& setup, std::optional<double> split) : split_(split) {
+        StageNeeds needs;
+        needs.attention = StageNeeds::Attention::Mean;
+        needs.gram = true;
+        program_ = staged_program(setup, needs);
+    }
+
+    Status at_stage(const StageInput& input, Plan& plan) override {
+        SelectInput request;
+        request.gram = input.gram;
+        request.live = input.live;
+        request.scores = input.scores;
+        SelectOptions options;
+        options.budget = input.keep;
+        options.split = split_.value_or(input.split);
+        options.iterations = input.iterations;
+        options.seed = input.seed;
+        CLASP_RETURN_IF_ERROR(select(request, options, workspace_, input.pool, selected_));
+        for (std::size_t i = 0; i < selected_.kept.size(); ++i) {
+            plan.keep(selected_.kept[i],
+                      selected_.reasons[i] == KeepReason::Pivot ? Reason::Pivot : Reason::Coverage);
+        }
+        return ok_status();
+    }
+
+   private:
+    std::optional<double> split_;
+    SelectWorkspace workspace_;
+    SelectPlan selected_;
+};
+
+Result<std::unique_ptr<MethodRun>> start_dual(const Setup& setup) {
+    return std::unique_ptr<MethodRun>(new DualRun(setup, std::nullopt));
 }
 
-Status choose_dual(const StageInput& input, SelectWorkspace& workspace, ThreadPool* pool, SelectPlan& plan) {
-    return choose_with_split(input, input.split, workspace, pool, plan);
-}
-
-Status choose_by_attention(const StageInput& input, SelectWorkspace& workspace, ThreadPool* pool,
-                           SelectPlan& plan) {
-    return choose_with_split(input, 1.0, workspace, pool, plan);
+Result<std::unique_ptr<MethodRun>> start_attention(const Setup& setup) {
+    return std::unique_ptr<MethodRun>(new DualRun(setup, 1.0));
 }
 
 }  // namespace
@@ -33,19 +53,26 @@ Status choose_by_attention(const StageInput& input, SelectWorkspace& workspace, 
 Method clasp_method() {
     return {.name = "clasp",
             .summary = "attention pivots, then spherical k-means coverage, as published",
-            .choose = choose_dual};
+            .mixes_layers = true,
+            .uses_schedule = true,
+            .start = start_dual};
 }
 
 Method clasp_plus_method() {
     return {.name = "clasp+",
             .summary = "clasp whose dropped tokens leave their mass to their nearest survivor",
             .uses_masses = true,
-            .choose = choose_dual};
+            .mixes_layers = true,
+            .uses_schedule = true,
+            .start = start_dual};
 }
 
 Method attention_method() {
-    return {
-        .name = "attention", .summary = "the highest attention scores alone", .choose = choose_by_attention};
+    return {.name = "attention",
+            .summary = "the highest attention scores alone",
+            .mixes_layers = true,
+            .uses_schedule = true,
+            .start = start_attention};
 }
 
 }  // namespace clasp::methods

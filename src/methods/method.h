@@ -1,38 +1,114 @@
-// Token-reduction methods behind one interface. A method is a file that defines one and a line in
-// registry.cpp.
+// Token-reduction methods behind one interface.
+//
+// A method is a pair of files src/methods/<name>.{h,cpp} and a line in registry.cpp. The pair holds
+//   1. the algorithm as pure functions over spans, which its test checks against the specification;
+//   2. a class derived from MethodRun: its constructor fills program_ (what is computed for it, how many
+//      tokens stay where) and it overrides the hooks that the program names;
+//   3. a function `Method <name>_method()` that describes it: name, summary, options, start().
+// The engine calls start() once per request, computes only what the program asks for, calls the hooks in
+// the order inside_encoder, after_encoder, after_projector, at_stage, and applies their plans. A hook
+// that has nothing to remove is not called: inputs always hold more rows than `keep`.
+//
+// A run may keep what one hook saw for a later one. Hooks of one run are called one at a time; runs of
+// different requests may run at the same time, so nothing is shared between them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
-#include "clasp/select.h"
 #include "clasp/status.h"
-#include "clasp/thread_pool.h"
+#include "methods/budget.h"
+#include "methods/inputs.h"
+#include "methods/options.h"
+#include "methods/plan.h"
 
 namespace clasp::methods {
 
-// What a method sees at one decoder stage. All of it is borrowed for the call.
-struct StageInput {
-    GramView gram;                     // all visual tokens of one image
-    std::span<const TokenIndex> live;  // those still there, rising; never empty
-    std::span<const float> scores;     // relevance, one per live token
-    std::size_t keep = 0;              // tokens to keep, at least 1 and below live.size()
-    double split = 0.0;                // share of keep that goes to pivots
+// What kept tokens do with their positions.
+enum class Positions : std::uint8_t {
+    Keep,     // the place in the unpruned prompt; generation continues from its length
+    Compact,  // 0 to n - 1 anew wherever tokens leave, for every layer
+};
+
+struct VisionShape {
+    std::size_t n_blocks = 0;       // stored in the file
+    std::size_t feature_layer = 0;  // block whose output the original model projects
+    std::size_t width = 0;
+    std::size_t n_heads = 0;
+    bool has_class_token = true;
+    bool has_text_tower = false;
+};
+
+// What a method knows before anything is computed.
+struct Setup {
+    std::vector<PatchGrid> grids;  // one per image
+    std::size_t n_visual = 0;      // patches of all images
+    std::size_t n_layers = 0;      // of the decoder
+    VisionShape vision;
+    Budget budget;              // below n_visual
+    std::vector<Stage> stages;  // instead of the budget: the user's own stages, or the policy's schedule
+    StageMode stage_mode = StageMode::Before;  // of the policy
+    Settings settings;
+    double split = 0.0;  // of the class
     std::uint32_t iterations = 5;
-    std::uint64_t seed = 0;
+};
+
+struct DecoderStage {
+    std::size_t layer = 0;
+    StageMode mode = StageMode::Before;
+    std::size_t keep = 0;  // of all images together, never rising; 0 drops every visual token
+    StageNeeds needs = {};
+};
+
+// What a run does where. Counts are for all images together; the engine shares them out in proportion.
+struct Program {
+    EncoderNeeds encoder;
+    std::vector<std::size_t> encoder_blocks;  // where inside_encoder() is called, rising
+    // Tokens merged inside the encoder go on by their first patch, or else in the encoder's order.
+    bool keeps_encoder_order = false;
+    bool has_after_encoder = false;
+    bool has_after_projector = false;
+    std::size_t entering = 0;  // visual tokens that enter the decoder
+    std::vector<DecoderStage> stages;
+    Positions positions = Positions::Keep;  // as in the authors' code
+    std::vector<std::string> notes;         // sentences for the user
+};
+
+class MethodRun {
+   public:
+    MethodRun() = default;
+    virtual ~MethodRun() = default;
+    MethodRun(const MethodRun&) = delete;
+    MethodRun& operator=(const MethodRun&) = delete;
+
+    [[nodiscard]] const Program& program() const { return program_; }
+
+    // Each fills an empty plan. Without an override the hook must not be in the program.
+    virtual Status inside_encoder(const BlockInput& input, Plan& plan);
+    virtual Status after_encoder(const ImageInput& input, Plan& plan);
+    virtual Status after_projector(const ImageInput& input, Plan& plan);
+    virtual Status at_stage(const StageInput& input, Plan& plan);
+
+   protected:
+    Program program_;
 };
 
 struct Method {
     std::string_view name;
     std::string_view summary;
-    bool uses_masses = false;  // dropped tokens leave their mass to their nearest survivor by default
-    bool needs_scores = true;
-    // Fills plan.kept (exactly `keep` of the live tokens, rising), plan.reasons and the lists by reason.
-    // Safe from many threads with different workspaces.
-    Status (*choose)(const StageInput& input, SelectWorkspace& workspace, ThreadPool* pool,
-                     SelectPlan& plan) = nullptr;
+    bool uses_masses = false;    // dropped tokens leave their mass to their nearest survivor by default
+    bool drops = true;           // false: tokens are merged, so there are no masses to leave
+    bool mixes_layers = false;   // the policy's mix of vision layers is part of the method
+    bool uses_schedule = false;  // the stages are the policy's
+    std::vector<OptionSpec> options = {};
+    // Errors: a budget that the method cannot reach, with the reason; something that the model lacks.
+    Result<std::unique_ptr<MethodRun>> (*start)(const Setup& setup) = nullptr;
 };
 
 std::span<const Method> all_methods();

@@ -11,7 +11,4 @@ Method attention_method();
 Method random_method();
 Method uniform_method();
 
-// The plan of a method that knows only which tokens stay, not why: each counts as coverage.
-void plan_from_kept(std::span<const TokenIndex> kept, SelectPlan& plan);
-
 }  // namespace clasp::methods

@@ -21,15 +21,4 @@ Result<const Method*> find_method(std::string_view name) {
     return Status(Code::NotFound, "there is no method '" + std::string(name) + "'; there are " + names);
 }
 
-void plan_from_kept(std::span<const TokenIndex> kept, SelectPlan& plan) {
-    plan.kept.assign(kept.begin(), kept.end());
-    plan.coverage.assign(kept.begin(), kept.end());
-    plan.reasons.assign(kept.size(), KeepReason::Coverage);
-    plan.pivots.clear();
-    plan.seeds.clear();
-    plan.objective.clear();
-    plan.iterations = 0;
-    plan.timings = {};
-}
-
 }  // namespace clasp::methods

@@ -47,7 +47,7 @@ class TwoImages : public testing::Test {
 
     StageChooser chooser(std::vector<std::size_t> keep, MassRule mass) const {
         StageChooserOptions options;
-        options.method = *methods::find_method("attention");
+        options.run = run_.get();
         options.mass = mass;
         options.keep = std::move(keep);
         const GramView view = {gram_.data(), kTokens, kTokens};
@@ -64,6 +64,7 @@ class TwoImages : public testing::Test {
     }
 
     static constexpr std::size_t kTokens = 6;
+    std::unique_ptr<methods::MethodRun> run_ = (*methods::find_method("attention"))->start({}).value();
     std::vector<float> gram_ = std::vector<float>(kTokens * kTokens, 0.0F);
     std::vector<TokenIndex> live_;
     std::vector<float> scores_;

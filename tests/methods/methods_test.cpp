@@ -3,136 +3,180 @@
 
 #include <algorithm>
 #include <numeric>
-#include <random>
 #include <vector>
 
+#include "method_harness.h"
 #include "methods/method.h"
 
 namespace clasp::methods {
+
+// How a failed test names its method.
+static void PrintTo(const Method& method, std::ostream* out) {
+    *out << method.name;
+}
+
 namespace {
 
-struct Tokens {
-    std::vector<float> gram;
-    std::vector<float> scores;
-    std::vector<TokenIndex> live;
-    std::size_t n = 0;
-
-    [[nodiscard]] StageInput stage(std::size_t keep) const {
-        StageInput input;
-        input.gram = {gram.data(), n, n};
-        input.live = live;
-        input.scores = scores;
-        input.keep = keep;
-        input.split = 0.6;
-        return input;
-    }
-};
-
-// n tokens of which every third is already gone.
-Tokens make_tokens(std::size_t n, unsigned seed) {
-    std::mt19937 engine(seed);
-    std::normal_distribution<float> normal;
-    constexpr std::size_t kWidth = 8;
-    std::vector<float> features(n * kWidth);
-    for (float& value : features) value = normal(engine);
-    Tokens tokens;
-    tokens.n = n;
-    tokens.gram.resize(n * n);
-    SelectWorkspace workspace;
-    EXPECT_TRUE(gram({features.data(), n, kWidth, kWidth}, workspace, nullptr, tokens.gram.data(), n).ok());
-    for (TokenIndex t = 0; t < n; ++t) {
-        if (t % 3 == 2) continue;
-        tokens.live.push_back(t);
-        tokens.scores.push_back(std::abs(normal(engine)));
-    }
-    return tokens;
-}
+using test::Content;
+using test::drive;
+using test::FakeModel;
+using test::make_setup;
+using test::Outcome;
 
 class EveryMethod : public testing::TestWithParam<Method> {};
 
-TEST_P(EveryMethod, KeepsExactlyWhatIsAskedRisingAndAlive) {
-    SelectWorkspace workspace;
-    SelectPlan plan;
-    for (const std::size_t n : {4U, 30U, 90U}) {
-        const Tokens tokens = make_tokens(n, static_cast<unsigned>(n));
-        for (std::size_t keep = 1; keep < tokens.live.size(); ++keep) {
-            ASSERT_TRUE(GetParam().choose(tokens.stage(keep), workspace, nullptr, plan).ok());
-            ASSERT_EQ(plan.kept.size(), keep);
-            ASSERT_EQ(plan.reasons.size(), keep);
-            EXPECT_TRUE(std::adjacent_find(plan.kept.begin(), plan.kept.end(), std::greater_equal<>()) ==
-                        plan.kept.end());
-            EXPECT_TRUE(
-                std::includes(tokens.live.begin(), tokens.live.end(), plan.kept.begin(), plan.kept.end()));
-            EXPECT_EQ(plan.pivots.size() + plan.coverage.size(), keep);
+// What a run decided, as numbers that can be compared.
+std::vector<TokenIndex> decisions(const Outcome& outcome) {
+    std::vector<TokenIndex> all;
+    const auto add = [&all](const Plan& plan) {
+        all.insert(all.end(), plan.kept.begin(), plan.kept.end());
+        for (std::size_t i = 0; i < plan.size(); ++i) {
+            for (const MergeSource& source : plan.sources(i)) all.push_back(source.row);
+        }
+    };
+    for (const auto& members : outcome.members) all.insert(all.end(), members.begin(), members.end());
+    for (const Plan& plan : outcome.before_decoder) add(plan);
+    for (const auto& stage : outcome.stages) add(stage.plan);
+    return all;
+}
+
+TEST_P(EveryMethod, KeepsWhatItsProgramSaysInOrderAndOnce) {
+    for (const double tokens : {48.0, 32.0, 16.0, 1.0, 130.0}) {
+        const FakeModel model;
+        const auto outcome = drive(GetParam(), make_setup(GetParam(), model, tokens), model);
+        if (!outcome.ok()) {
+            // A budget that cannot be reached is refused with what can be.
+            EXPECT_NE(outcome.status().code(), Code::Internal) << outcome.status().message();
+            continue;
+        }
+        EXPECT_EQ(outcome->entering, outcome->program.entering) << tokens;
+        EXPECT_LE(outcome->program.entering, model.grid.size());
+        std::size_t previous = outcome->program.entering;
+        for (const DecoderStage& stage : outcome->program.stages) {
+            EXPECT_LE(stage.keep, previous);
+            EXPECT_LT(stage.layer, model.n_layers);
+            previous = stage.keep;
         }
     }
 }
 
 TEST_P(EveryMethod, IsTheSameForAnyNumberOfThreadsAndFromRunToRun) {
-    const Tokens tokens = make_tokens(80, 7);
-    SelectWorkspace workspace;
-    SelectPlan alone;
-    ASSERT_TRUE(GetParam().choose(tokens.stage(20), workspace, nullptr, alone).ok());
+    const FakeModel model;
+    const auto setup = make_setup(GetParam(), model, 48.0);
+    const auto alone = drive(GetParam(), setup, model);
+    ASSERT_TRUE(alone.ok()) << alone.status().message();
     for (const std::size_t n_threads : {1U, 2U, 3U}) {
         ThreadPool pool(n_threads);
-        SelectPlan plan;
-        ASSERT_TRUE(GetParam().choose(tokens.stage(20), workspace, &pool, plan).ok());
-        EXPECT_EQ(plan.kept, alone.kept);
+        const auto again = drive(GetParam(), setup, model, &pool);
+        ASSERT_TRUE(again.ok());
+        EXPECT_EQ(decisions(*again), decisions(*alone));
     }
+}
+
+TEST_P(EveryMethod, TakesDegenerateInputs) {
+    for (const Content content : {Content::Equal, Content::Zero}) {
+        FakeModel model;
+        model.content = content;
+        const auto outcome = drive(GetParam(), make_setup(GetParam(), model, 48.0), model);
+        EXPECT_TRUE(outcome.ok()) << outcome.status().message();
+    }
+    FakeModel few_words;
+    few_words.n_text = 1;
+    const auto outcome = drive(GetParam(), make_setup(GetParam(), few_words, 48.0), few_words);
+    EXPECT_TRUE(outcome.ok()) << outcome.status().message();
+}
+
+TEST_P(EveryMethod, TreatsEachImageOfARequestAlike) {
+    FakeModel model;
+    model.n_images = 2;
+    const auto both = drive(GetParam(), make_setup(GetParam(), model, 96.0), model);
+    ASSERT_TRUE(both.ok()) << both.status().message();
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryMethod, testing::ValuesIn(all_methods().begin(), all_methods().end()),
                          [](const auto& param_info) {
                              std::string name(param_info.param.name);
                              std::replace(name.begin(), name.end(), '+', 'P');
+                             std::replace(name.begin(), name.end(), '-', '_');
                              return name;
                          });
+
+const Method& method_of(std::string_view name) {
+    return **find_method(name);
+}
 
 TEST(Methods, AreFoundByNameOrTheErrorListsThem) {
     ASSERT_TRUE(find_method("clasp+").ok());
     EXPECT_TRUE((*find_method("clasp+"))->uses_masses);
-    EXPECT_EQ(find_method("fastest").status().message(),
-              "there is no method 'fastest'; there are clasp, clasp+, attention, random, uniform");
+    EXPECT_EQ(find_method("fastest").status().message().substr(0, 61),
+              "there is no method 'fastest'; there are clasp, clasp+, attent");
 }
 
-TEST(Methods, AttentionKeepsTheHighestScores) {
-    const Tokens tokens = make_tokens(60, 3);
-    SelectWorkspace workspace;
-    SelectPlan plan;
-    ASSERT_TRUE((*find_method("attention"))->choose(tokens.stage(10), workspace, nullptr, plan).ok());
-    std::vector<std::size_t> order(tokens.live.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(),
-              [&](auto a, auto b) { return tokens.scores[a] > tokens.scores[b]; });
-    std::vector<TokenIndex> best;
-    for (std::size_t i = 0; i < 10; ++i) best.push_back(tokens.live[order[i]]);
-    std::sort(best.begin(), best.end());
-    EXPECT_EQ(plan.kept, best);
-    EXPECT_EQ(plan.pivots, best);
+// One stage of 144 tokens of which 60 stay.
+test::StageOutcome one_stage(std::string_view name, const FakeModel& model) {
+    auto setup = make_setup(method_of(name), model, 60.0);
+    setup.stages = {{2, 60}};
+    auto outcome = drive(method_of(name), setup, model);
+    EXPECT_TRUE(outcome.ok());
+    return outcome->stages.at(0);
 }
 
-TEST(Methods, RandomDependsOnTheSeedAndIsNested) {
-    const Tokens tokens = make_tokens(90, 5);
-    const Method& method = **find_method("random");
-    SelectWorkspace workspace;
-    SelectPlan wide;
-    SelectPlan narrow;
-    SelectPlan other;
-    ASSERT_TRUE(method.choose(tokens.stage(30), workspace, nullptr, wide).ok());
-    ASSERT_TRUE(method.choose(tokens.stage(10), workspace, nullptr, narrow).ok());
-    EXPECT_TRUE(std::includes(wide.kept.begin(), wide.kept.end(), narrow.kept.begin(), narrow.kept.end()));
-    StageInput shaken = tokens.stage(30);
-    shaken.seed = 1;
-    ASSERT_TRUE(method.choose(shaken, workspace, nullptr, other).ok());
-    EXPECT_NE(wide.kept, other.kept);
+TEST(Methods, AttentionKeepsPivotsOnly) {
+    const auto stage = one_stage("attention", {});
+    for (const Reason reason : stage.plan.reasons) EXPECT_EQ(reason, Reason::Pivot);
+}
+
+TEST(Methods, ClaspSplitsPivotsAndCoverage) {
+    const auto stage = one_stage("clasp", {});
+    EXPECT_EQ(std::count(stage.plan.reasons.begin(), stage.plan.reasons.end(), Reason::Pivot), 36);
+}
+
+TEST(Methods, RandomIsNested) {
+    const FakeModel model;
+    const auto outcome = drive(method_of("random"), make_setup(method_of("random"), model, 40.0), model);
+    ASSERT_TRUE(outcome.ok());
+    ASSERT_EQ(outcome->stages.size(), 3U);
+    for (std::size_t i = 1; i < 3; ++i) {
+        const auto& wide = outcome->stages[i - 1].plan.kept;
+        const auto& narrow = outcome->stages[i].plan.kept;
+        EXPECT_TRUE(std::includes(wide.begin(), wide.end(), narrow.begin(), narrow.end()));
+    }
 }
 
 TEST(Methods, UniformSpreadsOverTheLiveTokens) {
-    Tokens tokens = make_tokens(9, 1);  // live: 0 1 3 4 6 7
-    SelectWorkspace workspace;
-    SelectPlan plan;
-    ASSERT_TRUE((*find_method("uniform"))->choose(tokens.stage(3), workspace, nullptr, plan).ok());
+    const auto run = method_of("uniform").start({}).value();
+    const std::vector<TokenIndex> live = {0, 1, 3, 4, 6, 7};
+    StageInput input;
+    input.live = live;
+    input.keep = 3;
+    Plan plan;
+    ASSERT_TRUE(run->at_stage(input, plan).ok());
     EXPECT_EQ(plan.kept, (std::vector<TokenIndex>{1, 4, 7}));
+}
+
+TEST(Methods, OptionsAreCheckedAgainstTheirDescription) {
+    const std::vector<OptionSpec> specs = {faithful_option(),
+                                           {.name = "layer",
+                                            .help = "",
+                                            .fallback = "2",
+                                            .type = OptionSpec::Type::Integer,
+                                            .min = 1,
+                                            .max = 9}};
+    const auto read = [&](const std::vector<std::string>& given) {
+        return Settings::read("m", specs, given);
+    };
+    ASSERT_TRUE(read({}).ok());
+    EXPECT_TRUE(read({})->is("faithful", "code"));
+    EXPECT_EQ(read({"layer=5"})->integer("layer"), 5U);
+    EXPECT_EQ(read({"layer=5", "layer=6"}).status().message(), "option 'layer' is given twice");
+    EXPECT_EQ(read({"depth=5"}).status().message(),
+              "method 'm' has no option 'depth'; it has faithful, layer");
+    EXPECT_EQ(read({"layer=10"}).status().message(), "m's option layer is 10, outside 1 to 9");
+    EXPECT_EQ(read({"layer=2.5"}).status().message(), "m's option layer is a whole number, not '2.5'");
+    EXPECT_EQ(read({"faithful=me"}).status().message(),
+              "m's option faithful is one of paper, code, not 'me'");
+    EXPECT_EQ(read({"faithful"}).status().message(),
+              "a method's option is written name=value, not 'faithful'");
 }
 
 }  // namespace

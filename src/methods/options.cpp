@@ -1,0 +1,92 @@
+#include "methods/options.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "base/text.h"
+
+namespace clasp::methods {
+
+namespace {
+
+Status invalid(std::string message) {
+    return {Code::InvalidArgument, std::move(message)};
+}
+
+Status check_value(std::string_view method, const OptionSpec& spec, std::string_view value) {
+    const std::string what = std::string(method) + "'s option " + std::string(spec.name);
+    if (spec.type == OptionSpec::Type::Choice) {
+        if (std::find(spec.choices.begin(), spec.choices.end(), value) != spec.choices.end()) {
+            return ok_status();
+        }
+        return invalid(what + " is one of " + base::join(spec.choices) + ", not " + base::in_quotes(value));
+    }
+    const std::optional<double> number = base::parse_double(value);
+    const bool is_whole = number && std::floor(*number) == *number;
+    if (!number || (spec.type == OptionSpec::Type::Integer && !is_whole)) {
+        return invalid(what +
+                       (spec.type == OptionSpec::Type::Integer ? " is a whole number" : " is a number") +
+                       ", not " + base::in_quotes(value));
+    }
+    if (*number < spec.min || *number > spec.max) {
+        return invalid(what + " is " + std::string(value) + ", outside " + base::format_number(spec.min) +
+                       " to " + base::format_number(spec.max));
+    }
+    return ok_status();
+}
+
+}  // namespace
+
+OptionSpec faithful_option(std::string_view fallback) {
+    return {.name = "faithful",
+            .help = "whom to follow where the authors' paper and code differ",
+            .fallback = fallback,
+            .choices = {"paper", "code"}};
+}
+
+Result<Settings> Settings::read(std::string_view method, std::span<const OptionSpec> specs,
+                                std::span<const std::string> given) {
+    Settings settings;
+    for (const std::string& text : given) {
+        const std::size_t equals = text.find('=');
+        if (equals == std::string::npos || equals == 0) {
+            return invalid("a method's option is written name=value, not " + base::in_quotes(text));
+        }
+        const std::string name = text.substr(0, equals);
+        const std::string value = text.substr(equals + 1);
+        const auto spec = std::find_if(specs.begin(), specs.end(),
+                                       [&](const OptionSpec& candidate) { return candidate.name == name; });
+        if (spec == specs.end()) {
+            std::vector<std::string_view> names;
+            for (const OptionSpec& known : specs) names.push_back(known.name);
+            return invalid("method '" + std::string(method) + "' has no option " + base::in_quotes(name) +
+                           (names.empty() ? "; it has none" : "; it has " + base::join(names)));
+        }
+        if (settings.values_.contains(name)) {
+            return invalid("option " + base::in_quotes(name) + " is given twice");
+        }
+        CLASP_RETURN_IF_ERROR(check_value(method, *spec, value));
+        settings.values_.emplace(name, value);
+    }
+    for (const OptionSpec& spec : specs) settings.values_.try_emplace(std::string(spec.name), spec.fallback);
+    return settings;
+}
+
+std::string_view Settings::text(std::string_view name) const {
+    const auto found = values_.find(name);
+    CLASP_CHECK(found != values_.end());
+    return found->second;
+}
+
+double Settings::number(std::string_view name) const {
+    const std::optional<double> value = base::parse_double(text(name));
+    CLASP_CHECK(value.has_value());
+    return *value;
+}
+
+std::size_t Settings::integer(std::string_view name) const {
+    return static_cast<std::size_t>(number(name));
+}
+
+}  // namespace clasp::methods
