@@ -166,6 +166,34 @@ std::vector<world::Question> make_probes(const world::Scene& scene, int row0, in
     return probes;
 }
 
+// Groups of shapes that a question can name, each with its size.
+std::vector<world::CountTarget> groups_of(const world::Scene& scene) {
+    std::vector<world::CountTarget> groups;
+    for (const world::Item& item : scene.items) {
+        if (item.kind != world::Kind::Shape) continue;
+        for (const auto by :
+             {world::CountBy::ShapeAndColour, world::CountBy::Shape, world::CountBy::Colour}) {
+            world::CountTarget group{true, by, item.shape(), item.colour, 0};
+            const auto fits = [&](const world::Item& other) { return world::counts(group, other); };
+            group.count = static_cast<int>(std::ranges::count_if(scene.items, fits));
+            groups.push_back(group);
+        }
+    }
+    return groups;
+}
+
+// Counting needs many examples, and a scene balances one group only. Every member of a group puts it on the
+// list once, so that larger groups are asked about more often.
+std::vector<world::Question> make_counts(const world::Scene& scene, int count, world::Random& rng) {
+    const std::vector<world::CountTarget> groups = groups_of(scene);
+    std::vector<world::Question> questions;
+    for (int i = 0; i < count && !groups.empty(); ++i) {
+        const auto at = static_cast<std::size_t>(rng.below(static_cast<int>(groups.size())));
+        questions.push_back(world::ask_how_many(scene, groups[at], rng));
+    }
+    return questions;
+}
+
 }  // namespace
 
 void Batch::clear() {
@@ -202,6 +230,8 @@ void make_batch(const BatchPlan& plan, const Vocabulary& vocabulary, Batch& batc
         for (world::Question& probe : make_probes(scene, batch.pictures.first_row.back(),
                                                   batch.pictures.first_column.back(), plan.probes, rng))
             questions.push_back(std::move(probe));
+        for (world::Question& extra : make_counts(scene, plan.counts, rng))
+            questions.push_back(std::move(extra));
         for (world::Question& q : questions) {
             writer.question(q, static_cast<int>(batch.questions.size()), chained,
                             rng.chance(plan.newline_share), start);

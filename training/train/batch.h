@@ -36,6 +36,7 @@ struct BatchPlan {
     int questions = 5;
     world::ClassWeights class_weights = kEvenWeights;
     int probes = 0;           // training-only questions about positions, per picture
+    int counts = 0;           // questions that count any group of shapes, per picture
     float newline_share = 0;  // questions whose answer's role stands on a new line
     float chained_share = 0;  // pictures whose questions follow each other as a conversation
 };

@@ -136,6 +136,7 @@ class Trainer {
             plan.chained_share = phase.chained;
             plan.newline_share = phase.newline;
             plan.probes = phase.probes;
+            plan.counts = phase.counts;
             plan.class_weights = phase.class_weights;
             Batch& batch = batches_[static_cast<std::size_t>(i)];
             make_batch(plan, vocabulary_, batch);

@@ -38,6 +38,7 @@ bool set_field(Phase& phase, const std::string& key, const std::string& text) {
         return in.eof();
     }
     if (key == "probes") return read(phase.probes);
+    if (key == "counts") return read(phase.counts);
     if (key == "newline") return read(phase.newline);
     if (key == "chained") return read(phase.chained);
     return false;

@@ -24,6 +24,7 @@ struct Phase {
     float aux = 1.0F;         // weight of the auxiliary loss
     float mention = 0.0F;     // weight of the loss on what questions mention
     world::ClassWeights class_weights = kEvenWeights;  // of the questions, by class
+    int counts = 0;                                    // questions that count any group, per picture
     int probes = 0;                                    // training-only questions about positions, per picture
     float newline = 0.0F;  // share of questions whose answer's role stands on a new line
     float chained = 0.0F;  // share of pictures whose questions form one conversation

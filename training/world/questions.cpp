@@ -42,7 +42,9 @@ class Asker {
             case Template::DayOrNight: return say("", "", scene_.is_night() ? "night" : "day");
             case Template::LeftOrRight:
             case Template::AboveOrBelow: return relation();
-            case Template::HowMany: return how_many();
+            case Template::HowMany:
+                if (!scene_.target.asked) return std::nullopt;
+                return how_many(scene_.target);
             case Template::WhatDoing:
                 return about(Kind::Person, [](const Item& i) { return name(i.pose()); });
             case Template::IsDoing: return is_doing();
@@ -66,6 +68,16 @@ class Asker {
                     kSayTexture);
         }
         return std::nullopt;
+    }
+
+    Question how_many(const CountTarget& target) {
+        std::string what;
+        if (target.by == CountBy::Colour) what = join(name(target.colour), "shapes");
+        if (target.by == CountBy::Shape) what = std::string(name(target.shape));
+        if (target.by == CountBy::ShapeAndColour) what = join(name(target.colour), name(target.shape));
+        if (target.by != CountBy::Colour) what += target.shape == Shape::Cross ? "es" : "s";
+        x_ = {nullptr, target.count};
+        return say(what, "", std::to_string(target.count));
     }
 
     std::vector<NamedItem> name_items() {
@@ -269,18 +281,6 @@ class Asker {
         return std::nullopt;
     }
 
-    std::optional<Question> how_many() {
-        const CountTarget& target = scene_.target;
-        if (!target.asked) return std::nullopt;
-        std::string what;
-        if (target.by == CountBy::Colour) what = join(name(target.colour), "shapes");
-        if (target.by == CountBy::Shape) what = std::string(name(target.shape));
-        if (target.by == CountBy::ShapeAndColour) what = join(name(target.colour), name(target.shape));
-        if (target.by != CountBy::Colour) what += target.shape == Shape::Cross ? "es" : "s";
-        x_ = {nullptr, target.count};
-        return say(what, "", std::to_string(target.count));
-    }
-
     std::optional<Question> is_doing() {
         const auto people = of(Kind::Person);
         if (people.empty()) return std::nullopt;
@@ -366,6 +366,10 @@ std::string_view name(Template form) {
 
 std::optional<Question> ask(const Scene& scene, Template form, Random& rng) {
     return Asker(scene, form, rng).run();
+}
+
+Question ask_how_many(const Scene& scene, const CountTarget& target, Random& rng) {
+    return Asker(scene, Template::HowMany, rng).how_many(target);
 }
 
 std::vector<NamedItem> name_items(const Scene& scene, Random& rng) {

@@ -64,6 +64,9 @@ std::string_view name(Template form);
 std::optional<Question> ask(const Scene& scene, Template form, Random& rng);
 std::optional<Question> ask_class(const Scene& scene, int class_id, Random& rng);
 
+// "How many red stars are there?" about any group of shapes, not only the one that the scene balances.
+Question ask_how_many(const Scene& scene, const CountTarget& target, Random& rng);
+
 // Items that a few words name without doubt: "red star", "person", "hammer".
 struct NamedItem {
     const Item* item = nullptr;  // of the scene
