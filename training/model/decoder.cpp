@@ -15,9 +15,11 @@ void TextBatch::clear() {
     targets.clear();
     question_class.clear();
     mentions.clear();
+    relations.clear();
 }
 
-Decoder::Decoder(ParamStore& store, const ModelShape& shape) : shape_(shape), mention_heads_(store, shape) {
+Decoder::Decoder(ParamStore& store, const ModelShape& shape)
+    : shape_(shape), mention_heads_(store, shape), relation_head_(store, shape) {
     const int d = shape.width;
     mm0_ = add_linear(store, "mm.0", d, d, true);
     mm2_ = add_linear(store, "mm.2", d, d, true);
@@ -68,12 +70,17 @@ void Decoder::run(ParamStore& store, const float* features, int feature_rows, co
         return block + 1 == blocks_.size() ? std::span<const int>(answer_rows) : std::span<const int>();
     };
     tapes_.resize(blocks_.size());
-    float* d_mentions = nullptr;
+    std::vector<float*> d_taps(blocks_.size());  // gradients of the auxiliary heads, by block
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
         x = blocks_[i].forward(store, x, batch.positions, sequences, needed(i), tapes_[i], arena);
-        if (i != tap() || weights.mention <= 0) continue;
-        if (gradient != nullptr) d_mentions = arena.take_zeroed(stream);
-        mention_heads_.run(store, x, batch.mentions, weights.mention, d_mentions, scores.mentions, arena);
+        const bool has_mentions = i == mention_block() && weights.mention > 0;
+        const bool has_relations = i == relation_block() && weights.relation > 0;
+        if ((has_mentions || has_relations) && gradient != nullptr) d_taps[i] = arena.take_zeroed(stream);
+        if (has_mentions)
+            mention_heads_.run(store, x, batch.mentions, weights.mention, d_taps[i], scores.mentions, arena);
+        if (has_relations)
+            scores.relation_loss =
+                relation_head_.run(store, x, batch.relations, weights.relation, d_taps[i], arena);
     }
     const float* last = x;
     const int answers = static_cast<int>(batch.targets.size());
@@ -108,7 +115,7 @@ void Decoder::run(ParamStore& store, const float* features, int feature_rows, co
     rms_norm_backward(last, store.value(norm_w_), stats, d_normed, d_last, store.grad(norm_w_), answers, d);
     float* dx = d_last;
     for (std::size_t i = blocks_.size(); i-- > 0;) {
-        if (i == tap() && d_mentions != nullptr) add(dx, d_mentions, stream);
+        if (d_taps[i] != nullptr) add(dx, d_taps[i], stream);
         dx = blocks_[i].backward(store, dx, batch.positions, sequences, needed(i), tapes_[i], arena);
     }
     float* d_projected = arena.take_zeroed(visual);

@@ -5,6 +5,7 @@
 
 #include "model/decoder_block.h"
 #include "model/mention_heads.h"
+#include "model/relation_head.h"
 
 namespace clasp::training {
 
@@ -29,6 +30,7 @@ struct TextBatch {
     std::vector<Target> targets;
     std::vector<int> question_class;
     std::vector<MentionTarget> mentions;
+    std::vector<RelationTarget> relations;
 
     void clear();
 };
@@ -39,6 +41,7 @@ struct AnswerScores {
     std::vector<bool> is_exact;        // per question: every token of the answer is the likeliest
     std::vector<int> predicted;        // per target: the likeliest token
     MentionScores mentions;
+    double relation_loss = 0;
 };
 
 class Decoder {
@@ -49,6 +52,7 @@ class Decoder {
     struct Weights {
         float answer_token = 0.0F;
         float mention = 0.0F;
+        float relation = 0.0F;
     };
 
     // Forward pass and loss. With `gradient` not null also the backward pass: adds to the gradient of
@@ -57,14 +61,16 @@ class Decoder {
              const Weights& weights, float* gradient, AnswerScores& scores, Arena& arena);
 
    private:
-    // The block whose output the mention heads read.
-    std::size_t tap() const { return blocks_.size() * 5 / 8 - 1; }
+    // The blocks whose outputs the mention heads and the relation head read.
+    std::size_t mention_block() const { return blocks_.size() * 5 / 8 - 1; }
+    std::size_t relation_block() const { return blocks_.size() * 7 / 8 - 1; }
 
     ModelShape shape_;
     Linear mm0_, mm2_;
     ParamId embedding_, norm_w_;
     Linear output_;
     MentionHeads mention_heads_;
+    RelationHead relation_head_;
     std::vector<DecoderBlock> blocks_;
     std::vector<DecoderBlock::Tape> tapes_;
 };

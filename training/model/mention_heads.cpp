@@ -10,7 +10,7 @@ namespace {
 constexpr int mention_outputs() {
     int total = 0;
     for (const MentionGroup& group : kMentionGroups) total += group.classes;
-    return total;
+    return total + static_cast<int>(kCoordinates);
 }
 constexpr int kOutputs = mention_outputs();
 
@@ -50,6 +50,13 @@ void MentionHeads::run(ParamStore& store, const float* stream, const std::vector
             scores.loss += static_cast<double>(share * softmax_loss(at, group.classes, label));
             at[label] -= 1.0F;
             for (int c = 0; c < group.classes; ++c) at[c] *= share;
+        }
+        for (std::size_t g = 0; g < kCoordinates; ++g) {
+            const std::uint8_t label = targets[i].labels[g];
+            const float half = static_cast<float>(kMentionGroups[g].classes - 1) / 2;
+            const float miss = label == kNotAsked ? 0.0F : at[g] - (static_cast<float>(label) / half - 1);
+            scores.loss += static_cast<double>(weight * kCoordinateWeight * miss * miss);
+            at[g] = 2 * weight * kCoordinateWeight * miss;
         }
     }
     if (gradient == nullptr) return;

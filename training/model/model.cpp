@@ -35,7 +35,8 @@ void Model::run(const PictureBatch& pictures, const AuxTargets& targets, const T
         arena_.take_zeroed(static_cast<std::size_t>(tape_.rows) * static_cast<std::size_t>(shape_.width));
     if (weights.aux > 0) heads_.run(store_, features, targets, weights.aux, gradient, aux, arena_);
     if (weights.answer_token > 0)
-        decoder_.run(store_, features, tape_.rows, text, {weights.answer_token, weights.mention},
+        decoder_.run(store_, features, tape_.rows, text,
+                     {weights.answer_token, weights.mention, weights.relation},
                      weights.backward ? gradient : nullptr, answers, arena_);
     if (weights.backward) tower_.backward(store_, pictures, gradient, tape_, arena_);
 }

@@ -25,7 +25,8 @@ class Model {
         float aux = 1.0F;           // times the auxiliary loss; already times pictures / batch
         float answer_token = 0.0F;  // per answer token; 0 skips the decoder
         bool backward = true;
-        float mention = 0.0F;  // per mention of something in a question
+        float mention = 0.0F;   // per mention of something in a question
+        float relation = 0.0F;  // per pair of mentions
     };
 
     void run(const PictureBatch& pictures, const AuxTargets& targets, const TextBatch& text,

@@ -76,6 +76,9 @@ class TextWriter {
         for (const world::Mention& mention : q.mentions)
             batch_.mentions.push_back(
                 {row + token_at(prompt, std::strlen(before) + mention.end), label(mention)});
+        if (q.mentions.size() == 2 && q.mentions[0].item >= 0 && q.mentions[1].item >= 0 &&
+            q.mentions[0].item != q.mentions[1].item)
+            batch_.relations.push_back({batch_.mentions.back().row, apart(q.mentions[0], q.mentions[1])});
         std::vector<int> answer = vocabulary_.encode(" " + q.answer);
         answer.push_back(Vocabulary::kEnd);
         if (number == start.question) {
@@ -109,6 +112,13 @@ class TextWriter {
             if (end >= bytes) return static_cast<int>(i);
         }
         return static_cast<int>(tokens.size()) - 1;
+    }
+
+    std::array<float, 2> apart(const world::Mention& first, const world::Mention& second) const {
+        const world::Item& a = scene_->items[static_cast<std::size_t>(first.item)];
+        const world::Item& b = scene_->items[static_cast<std::size_t>(second.item)];
+        constexpr float kHalf = world::kPatch * world::kFullSide / 2.0F;
+        return {(a.y - b.y) / kHalf, (a.x - b.x) / kHalf};
     }
 
     std::array<std::uint8_t, kMentionGroups.size()> label(const world::Mention& mention) const {
@@ -153,14 +163,20 @@ std::vector<world::Question> make_probes(const world::Scene& scene, int row0, in
     const std::vector<world::NamedItem> known = world::name_items(scene, rng);
     std::vector<world::Question> probes;
     for (int i = 0; i < count && !known.empty(); ++i) {
-        const auto& [item, name] = known[static_cast<std::size_t>(rng.below(static_cast<int>(known.size())))];
-        const bool is_row = rng.chance(0.5F);
-        const int at = is_row ? row0 + static_cast<int>(item->y) / world::kPatch
-                              : column0 + static_cast<int>(item->x) / world::kPatch;
+        const bool is_row = rng.chance(0.3F);
         world::Question probe;
         probe.class_id = kProbeClass;
-        probe.text = (is_row ? "Row of the " : "Column of the ") + name + "?";
-        probe.answer = std::to_string(at);
+        probe.text = is_row ? "Rows of the " : "Columns of the ";
+        for (int k = 0; k < 2; ++k) {
+            const auto& [item, name] =
+                known[static_cast<std::size_t>(rng.below(static_cast<int>(known.size())))];
+            const int at = is_row ? row0 + static_cast<int>(item->y) / world::kPatch
+                                  : column0 + static_cast<int>(item->x) / world::kPatch;
+            probe.text += (k == 0 ? "" : " and the ") + name;
+            probe.answer += (k == 0 ? "" : ", ") + std::to_string(at);
+            probe.mentions.push_back({probe.text.size(), static_cast<int>(item - scene.items.data()), 1});
+        }
+        probe.text += "?";
         probes.push_back(std::move(probe));
     }
     return probes;
@@ -232,6 +248,9 @@ void make_batch(const BatchPlan& plan, const Vocabulary& vocabulary, Batch& batc
             questions.push_back(std::move(probe));
         for (world::Question& extra : make_counts(scene, plan.counts, rng))
             questions.push_back(std::move(extra));
+        for (int i = 0; i < plan.sides; ++i)
+            if (auto extra = world::ask(scene, world::Template::LeftOrRight, rng))
+                questions.push_back(std::move(*extra));
         for (world::Question& q : questions) {
             writer.question(q, static_cast<int>(batch.questions.size()), chained,
                             rng.chance(plan.newline_share), start);

@@ -23,8 +23,9 @@ inline constexpr const char* kAfterQuestionNewline = "\nASSISTANT:";
 
 inline constexpr world::ClassWeights kEvenWeights = {1, 1, 1, 1, 1, 1, 1, 1, 1};
 
-// The class of probes: "Column of the star?" with the patch column of its centre in the position table.
-// They teach the decoder to fetch a named thing's position, which relations are built on; no split has them.
+// The class of probes: "Columns of the star and the sign?" with the patch columns of their centres in the
+// position table. They teach the decoder to fetch the positions of named things, which relations are built
+// on; no split has them.
 inline constexpr int kProbeClass = -1;
 
 struct BatchPlan {
@@ -36,6 +37,7 @@ struct BatchPlan {
     int questions = 5;
     world::ClassWeights class_weights = kEvenWeights;
     int probes = 0;           // training-only questions about positions, per picture
+    int sides = 0;            // extra questions about left and right, per picture
     int counts = 0;           // questions that count any group of shapes, per picture
     float newline_share = 0;  // questions whose answer's role stands on a new line
     float chained_share = 0;  // pictures whose questions follow each other as a conversation

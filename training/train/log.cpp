@@ -9,6 +9,7 @@ namespace clasp::training {
 void TrainingLog::add(const Batch& batch, const AuxScores& aux, const AnswerScores& answers) {
     aux_loss_ += aux.loss;
     answer_loss_ += answers.loss;
+    relation_loss_ += answers.relation_loss;
     for (std::size_t i = 0; i < aux_hits_.size(); ++i) {
         aux_hits_[i] += aux.hits[i];
         aux_trials_[i] += aux.trials[i];
@@ -48,6 +49,7 @@ void TrainingLog::write(const RunState& state, const Phase& phase, float rate, f
                  static_cast<double>(state.pictures - last_pictures_) / seconds,
                  static_cast<double>(gemm_flops - last_flops_) / seconds * 1e-9);
     if (probe_trials_ > 0) std::fprintf(file, ",\"probes\":%.3f", share(probe_hits_, probe_trials_));
+    if (phase.relation > 0) std::fprintf(file, ",\"relation_loss\":%.4f", relation_loss_ / steps);
     std::fprintf(file, ",\"aux\":{");
     for (std::size_t i = 0; i < aux_hits_.size(); ++i) {
         const std::string_view group = i < kAuxGroups.size()    ? kAuxGroups[i].name
@@ -74,7 +76,7 @@ void TrainingLog::write(const RunState& state, const Phase& phase, float rate, f
                      class_loss_[c] / static_cast<double>(std::max(1L, trials_[c])));
     std::fprintf(file, "}}\n");
     std::fclose(file);
-    aux_loss_ = answer_loss_ = 0;
+    aux_loss_ = answer_loss_ = relation_loss_ = 0;
     aux_hits_.fill(0);
     aux_trials_.fill(0);
     mention_hits_.fill(0);

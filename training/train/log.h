@@ -27,7 +27,7 @@ class TrainingLog {
 
    private:
     std::string path_;
-    double aux_loss_ = 0, answer_loss_ = 0;
+    double aux_loss_ = 0, answer_loss_ = 0, relation_loss_ = 0;
     std::array<long, kAuxGroups.size() + 2> aux_hits_{}, aux_trials_{};
     std::array<long, kMentionGroups.size()> mention_hits_{}, mention_trials_{};
     std::array<long, world::kClasses> hits_{}, trials_{};

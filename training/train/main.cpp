@@ -126,6 +126,7 @@ class Trainer {
         if (std::ssize(batches_) < parts) batches_.resize(static_cast<std::size_t>(parts));
         std::size_t answer_tokens = 0;
         std::size_t mentions = 0;
+        std::size_t relations = 0;
         for (int i = 0; i < parts; ++i) {
             BatchPlan plan;
             plan.seed = kTrainSeed;
@@ -137,12 +138,14 @@ class Trainer {
             plan.newline_share = phase.newline;
             plan.probes = phase.probes;
             plan.counts = phase.counts;
+            plan.sides = phase.sides;
             plan.class_weights = phase.class_weights;
             Batch& batch = batches_[static_cast<std::size_t>(i)];
             make_batch(plan, vocabulary_, batch);
             state_.pictures += static_cast<std::uint64_t>(phase.micro);
             answer_tokens += batch.text.targets.size();
             mentions += batch.text.mentions.size();
+            relations += batch.text.relations.size();
         }
         model_->store().zero_grads();
         for (int i = 0; i < parts; ++i) {
@@ -151,6 +154,7 @@ class Trainer {
             weights.aux = phase.aux / static_cast<float>(parts);
             if (phase.questions > 0) weights.answer_token = 1.0F / static_cast<float>(answer_tokens);
             if (mentions > 0) weights.mention = phase.mention / static_cast<float>(mentions);
+            if (relations > 0) weights.relation = phase.relation / static_cast<float>(relations);
             AuxScores aux;
             AnswerScores answers;
             model_->run(batch.pictures, batch.targets, batch.text, weights, aux, answers);

@@ -29,6 +29,7 @@ bool set_field(Phase& phase, const std::string& key, const std::string& text) {
     if (key == "warm_up") return read(phase.warm_up);
     if (key == "aux") return read(phase.aux);
     if (key == "mention") return read(phase.mention);
+    if (key == "relation") return read(phase.relation);
     if (key == "classes") {
         for (float& weight : phase.class_weights) {
             char comma = ',';
@@ -39,6 +40,7 @@ bool set_field(Phase& phase, const std::string& key, const std::string& text) {
     }
     if (key == "probes") return read(phase.probes);
     if (key == "counts") return read(phase.counts);
+    if (key == "sides") return read(phase.sides);
     if (key == "newline") return read(phase.newline);
     if (key == "chained") return read(phase.chained);
     return false;

@@ -23,7 +23,9 @@ struct Phase {
     int warm_up = 0;          // steps
     float aux = 1.0F;         // weight of the auxiliary loss
     float mention = 0.0F;     // weight of the loss on what questions mention
+    float relation = 0.0F;    // weight of the loss on how far two mentioned things are apart
     world::ClassWeights class_weights = kEvenWeights;  // of the questions, by class
+    int sides = 0;                                     // extra questions about left and right, per picture
     int counts = 0;                                    // questions that count any group, per picture
     int probes = 0;                                    // training-only questions about positions, per picture
     float newline = 0.0F;  // share of questions whose answer's role stands on a new line
