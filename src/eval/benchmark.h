@@ -94,9 +94,13 @@ struct Benchmark {
     std::size_t max_new_tokens = 128;
     bool is_mean = true;       // the headline is scale x the mean of item_scores
     bool needs_judge = false;  // scores need judgements; without them only what is computable is given
+    bool has_splits = false;   // LoadOptions::split means something; elsewhere it must be empty
     bool is_video = false;     // Item::image is a clip
+    // What LLaVA's conversion script makes of a model's output before it is scored elsewhere (VQAv2's
+    // answers pass through M4C). A runner applies it; answer files are taken as they are. Null: nothing.
+    std::string (*convert)(std::string_view output) = nullptr;
     Result<Dataset> (*load)(const std::string& folder, const LoadOptions& options) = nullptr;
-    // The default is match_by_id.
+    // Lays answers beside items; match_by_id where ids are enough.
     Result<Answers> (*match)(const Dataset& dataset, std::span<const Prediction> predictions) = nullptr;
     // A missing answer counts as wrong. `judgements` is null for benchmarks that need none.
     Result<Scores> (*score)(const Dataset& dataset, const Answers& answers,

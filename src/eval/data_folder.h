@@ -2,9 +2,9 @@
 // into different places; loaders name the places they know, in order.
 #pragma once
 
-#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "clasp/status.h"
 
@@ -17,9 +17,9 @@ bool is_file(const std::string& path);
 bool is_folder(const std::string& path);
 
 // The first of these files that is there. Not_found names the folder and all of them.
-Result<std::string> find_file(const std::string& folder, std::initializer_list<std::string_view> names);
+Result<std::string> find_file(const std::string& folder, const std::vector<std::string>& names);
 
 // The first of these folders that is there, else the first: pictures need not be there to score answers.
-std::string find_image_folder(const std::string& folder, std::initializer_list<std::string_view> names);
+std::string find_image_folder(const std::string& folder, const std::vector<std::string>& names);
 
 }  // namespace clasp::eval

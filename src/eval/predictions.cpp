@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "base/json.h"
 #include "eval/benchmark.h"
 #include "eval/record.h"
 
@@ -10,10 +9,8 @@ namespace clasp::eval {
 
 namespace {
 
-using nlohmann::json;
-
 Result<std::string> answer_text(const Record& record) {
-    for (const std::string_view key : {"text", "answer", "prediction"}) {
+    for (const std::string_view key : {"text", "pred", "prediction", "answer"}) {
         if (record.has(key)) return record.text(key);
     }
     return record.text("text");
@@ -21,20 +18,20 @@ Result<std::string> answer_text(const Record& record) {
 
 Result<Prediction> as_prediction(const Record& record) {
     Prediction prediction;
-    CLASP_ASSIGN_OR_RETURN(prediction.id, record.id_of({"question_id", "questionId", "id"}));
+    CLASP_ASSIGN_OR_RETURN(prediction.id, record.id_of({"question_id", "questionId", "id", "image"}));
     CLASP_ASSIGN_OR_RETURN(prediction.text, answer_text(record));
     CLASP_ASSIGN_OR_RETURN(prediction.prompt, record.text_or_empty("prompt"));
     return prediction;
 }
 
 // {"v1_0": "text", ...}, as MM-Vet's tool takes it.
-Result<std::vector<Prediction>> from_object(const json& object) {
+Result<std::vector<Prediction>> from_object(const Record& root) {
+    CLASP_ASSIGN_OR_RETURN(const auto entries, root.entries());
     std::vector<Prediction> predictions;
-    for (const auto& [id, text] : object.items()) {
-        if (!text.is_string()) {
-            return Status(Code::Corrupt, "entry \"" + id + "\": the answer is not a string");
-        }
-        predictions.push_back({id, text.get<std::string>(), {}});
+    for (const auto& [id, record] : entries) {
+        auto text = record.as_text();
+        if (!text) return record.error("the answer is not a string");
+        predictions.push_back({id, *std::move(text), {}});
     }
     return predictions;
 }
@@ -61,9 +58,10 @@ Result<std::vector<Prediction>> parse_predictions(std::string_view text) {
         CLASP_RETURN_IF_ERROR(each_json_line(text, take));
         return predictions;
     }
-    CLASP_ASSIGN_OR_RETURN(const json value, base::parse_json(text, {.max_bytes = kMaxDataBytes}));
-    if (value.is_object()) return from_object(value);
-    CLASP_RETURN_IF_ERROR(each_list_entry(value, take));
+    CLASP_ASSIGN_OR_RETURN(const JsonDocument document, parse_document(text, "the answers"));
+    if (document.root().is_object()) return from_object(document.root());
+    CLASP_ASSIGN_OR_RETURN(const std::vector<Record> records, document.root().objects());
+    for (const Record& record : records) CLASP_RETURN_IF_ERROR(take(record));
     return predictions;
 }
 

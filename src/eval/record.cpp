@@ -1,6 +1,7 @@
 #include "eval/record.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -10,9 +11,13 @@ namespace clasp::eval {
 
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 constexpr base::JsonLimits kLimits{.max_bytes = kMaxDataBytes, .max_depth = 16};
+
+std::string in_entry(std::string_view where, std::string_view name) {
+    return std::string(where) + (where.empty() ? "" : ", ") + "entry " + std::string(name);
+}
 
 }  // namespace
 
@@ -20,15 +25,33 @@ Status Record::error(std::string_view what) const {
     return {Code::Corrupt, where_ + ": " + std::string(what)};
 }
 
-const json* Record::find(std::string_view key) const {
+bool Record::is_object() const {
+    return json_->is_object();
+}
+
+bool Record::is_list() const {
+    return json_->is_array();
+}
+
+const Json* Record::find(std::string_view key) const {
     if (!json_->is_object()) return nullptr;
     const auto found = json_->find(key);
     return found == json_->end() || found->is_null() ? nullptr : &*found;
 }
 
-Result<std::string> Record::text(std::string_view key) const {
-    const json* const value = find(key);
+Result<const Json*> Record::need(std::string_view key) const {
+    const Json* const value = find(key);
     if (value == nullptr) return error("has no \"" + std::string(key) + "\"");
+    return value;
+}
+
+bool Record::has_text(std::string_view key) const {
+    const Json* const value = find(key);
+    return value != nullptr && value->is_string();
+}
+
+Result<std::string> Record::text(std::string_view key) const {
+    CLASP_ASSIGN_OR_RETURN(const Json* const value, need(key));
     if (!value->is_string()) return error("\"" + std::string(key) + "\" is not a string");
     return value->get<std::string>();
 }
@@ -38,20 +61,24 @@ Result<std::string> Record::text_or_empty(std::string_view key) const {
     return text(key);
 }
 
-std::optional<std::string> as_id(const json& value) {
-    if (value.is_string()) return value.get<std::string>();
-    if (value.is_number_unsigned()) return std::to_string(value.get<std::uint64_t>());
-    if (value.is_number_integer()) return std::to_string(value.get<std::int64_t>());
+std::optional<std::string> Record::as_id() const {
+    if (json_->is_string()) return json_->get<std::string>();
+    if (json_->is_number_unsigned()) return std::to_string(json_->get<std::uint64_t>());
+    if (json_->is_number_integer()) return std::to_string(json_->get<std::int64_t>());
+    return std::nullopt;
+}
+
+std::optional<std::string> Record::as_text() const {
+    if (json_->is_string()) return json_->get<std::string>();
     return std::nullopt;
 }
 
 Result<std::string> Record::id(std::string_view key) const {
-    const json* const value = find(key);
-    if (value == nullptr) return error("has no \"" + std::string(key) + "\"");
-    auto id = as_id(*value);
+    CLASP_ASSIGN_OR_RETURN(const Json* const value, need(key));
+    auto id = Record(*value, {}).as_id();
     if (!id || id->empty()) {
         return error("\"" + std::string(key) +
-                     "\" is neither a whole number nor a string that names something");
+                     "\" is neither a whole number nor a string with something in it");
     }
     return *std::move(id);
 }
@@ -64,43 +91,97 @@ Result<std::string> Record::id_of(std::initializer_list<std::string_view> keys) 
 }
 
 Result<long long> Record::integer(std::string_view key) const {
-    const json* const value = find(key);
-    if (value == nullptr) return error("has no \"" + std::string(key) + "\"");
+    CLASP_ASSIGN_OR_RETURN(const Json* const value, need(key));
     if (!value->is_number_integer()) return error("\"" + std::string(key) + "\" is not a whole number");
     return value->get<long long>();
 }
 
+Result<double> Record::number(std::string_view key) const {
+    CLASP_ASSIGN_OR_RETURN(const Json* const value, need(key));
+    if (!value->is_number()) return error("\"" + std::string(key) + "\" is not a number");
+    return value->get<double>();
+}
+
+Result<bool> Record::boolean(std::string_view key) const {
+    CLASP_ASSIGN_OR_RETURN(const Json* const value, need(key));
+    if (!value->is_boolean()) return error("\"" + std::string(key) + "\" is neither true nor false");
+    return value->get<bool>();
+}
+
 Result<std::vector<std::string>> Record::texts(std::string_view key) const {
-    const json* const value = find(key);
-    if (value == nullptr) return error("has no \"" + std::string(key) + "\"");
-    if (!value->is_array()) return error("\"" + std::string(key) + "\" is not a list of strings");
-    std::vector<std::string> texts;
-    texts.reserve(value->size());
-    for (const json& element : *value) {
-        if (!element.is_string()) return error("\"" + std::string(key) + "\" is not a list of strings");
-        texts.push_back(element.get<std::string>());
-    }
-    return texts;
+    CLASP_ASSIGN_OR_RETURN(const Json* const value, need(key));
+    const bool is_list_of_texts =
+        value->is_array() &&
+        std::all_of(value->begin(), value->end(), [](const Json& e) { return e.is_string(); });
+    if (!is_list_of_texts) return error("\"" + std::string(key) + "\" is not a list of strings");
+    return value->get<std::vector<std::string>>();
+}
+
+Result<std::vector<double>> Record::numbers(std::string_view key) const {
+    CLASP_ASSIGN_OR_RETURN(const Json* const value, need(key));
+    const bool is_list_of_numbers =
+        value->is_array() &&
+        std::all_of(value->begin(), value->end(), [](const Json& e) { return e.is_number(); });
+    if (!is_list_of_numbers) return error("\"" + std::string(key) + "\" is not a list of numbers");
+    return value->get<std::vector<double>>();
 }
 
 Result<Record> Record::object(std::string_view key) const {
-    const json* const value = find(key);
-    if (value == nullptr) return error("has no \"" + std::string(key) + "\"");
+    CLASP_ASSIGN_OR_RETURN(const Json* const value, need(key));
     if (!value->is_object()) return error("\"" + std::string(key) + "\" is not an object");
     return Record(*value, where_ + ", \"" + std::string(key) + "\"");
 }
 
 Result<std::vector<Record>> Record::list(std::string_view key) const {
-    const json* const value = find(key);
-    if (value == nullptr) return error("has no \"" + std::string(key) + "\"");
+    CLASP_ASSIGN_OR_RETURN(const Json* const value, need(key));
     if (!value->is_array()) return error("\"" + std::string(key) + "\" is not a list");
+    return Record(*value, where_ + ", \"" + std::string(key) + "\"").elements();
+}
+
+Result<std::vector<Record>> Record::elements() const {
+    if (!json_->is_array()) return error("not a list");
     std::vector<Record> records;
-    records.reserve(value->size());
-    for (std::size_t i = 0; i < value->size(); ++i) {
-        records.emplace_back((*value)[i],
-                             where_ + ", \"" + std::string(key) + "\" entry " + std::to_string(i));
+    records.reserve(json_->size());
+    for (std::size_t i = 0; i < json_->size(); ++i) {
+        records.emplace_back((*json_)[i], in_entry(where_, std::to_string(i)));
     }
     return records;
+}
+
+Result<std::vector<Record>> Record::objects() const {
+    CLASP_ASSIGN_OR_RETURN(std::vector<Record> records, elements());
+    for (const Record& record : records) {
+        if (!record.is_object()) return record.error("not a JSON object");
+    }
+    return records;
+}
+
+Result<std::vector<std::pair<std::string, Record>>> Record::entries() const {
+    if (!json_->is_object()) return error("not a JSON object");
+    std::vector<std::pair<std::string, Record>> entries;
+    entries.reserve(json_->size());
+    for (const auto& [key, value] : json_->items()) {
+        entries.emplace_back(key, Record(value, in_entry(where_, base::in_quotes(key))));
+    }
+    return entries;
+}
+
+JsonDocument::JsonDocument(Json json, std::string name)
+    : json_(std::make_shared<const Json>(std::move(json))), name_(std::move(name)) {}
+
+Record JsonDocument::root() const {
+    return {*json_, name_};
+}
+
+Result<JsonDocument> parse_document(std::string_view text, std::string name) {
+    auto parsed = base::parse_json(text, kLimits);
+    if (!parsed) return parsed.status().with_context(name);
+    return JsonDocument(std::move(parsed).value(), std::move(name));
+}
+
+Result<JsonDocument> read_document(const std::string& path) {
+    CLASP_ASSIGN_OR_RETURN(const std::string text, read_data_file(path));
+    return parse_document(text, path);
 }
 
 Status each_json_line(std::string_view text, const std::function<Status(const Record&)>& take) {
@@ -116,27 +197,15 @@ Status each_json_line(std::string_view text, const std::function<Status(const Re
         const auto parsed = base::parse_json(line, kLimits);
         if (!parsed) return parsed.status().with_context(where);
         const Record record(*parsed, where);
-        if (!parsed->is_object()) return record.error("not a JSON object");
+        if (!record.is_object()) return record.error("not a JSON object");
         CLASP_RETURN_IF_ERROR(take(record));
     }
     return ok_status();
 }
 
-Status each_list_entry(const json& list, const std::function<Status(const Record&)>& take) {
-    if (!list.is_array()) return {Code::Corrupt, "not a JSON list"};
-    for (std::size_t i = 0; i < list.size(); ++i) {
-        const Record record(list[i], "entry " + std::to_string(i));
-        if (!list[i].is_object()) return record.error("not a JSON object");
-        CLASP_RETURN_IF_ERROR(take(record));
-    }
-    return ok_status();
-}
-
-Result<json> read_json_file(const std::string& path) {
+Status each_file_line(const std::string& path, const std::function<Status(const Record&)>& take) {
     CLASP_ASSIGN_OR_RETURN(const std::string text, read_data_file(path));
-    auto parsed = base::parse_json(text, kLimits);
-    if (!parsed) return parsed.status().with_context(path);
-    return parsed;
+    return each_json_line(text, take).with_context(path);
 }
 
 Result<std::string> read_data_file(const std::string& path) {

@@ -34,14 +34,12 @@ Result<Dataset> load(const std::string& folder, const LoadOptions& /*options*/) 
     Dataset dataset;
     dataset.benchmark = "scenes";
     CLASP_ASSIGN_OR_RETURN(const std::string path, find_file(folder, {"questions.jsonl"}));
-    CLASP_ASSIGN_OR_RETURN(const std::string text, read_data_file(path));
     dataset.files.push_back(path);
-    const Status status = each_json_line(text, [&](const Record& record) -> Status {
+    CLASP_RETURN_IF_ERROR(each_file_line(path, [&](const Record& record) -> Status {
         CLASP_ASSIGN_OR_RETURN(Item item, as_item(record, folder));
         dataset.items.push_back(std::move(item));
         return ok_status();
-    });
-    if (!status.ok()) return status.with_context(path);
+    }));
     CLASP_RETURN_IF_ERROR(check_unique_ids(dataset).with_context(path));
     return dataset;
 }

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 Result<std::vector<std::string>> read_answers(const Record& record) {
     const std::string_view key = record.has("answers") ? "answers" : "answer";
-    if (record.has(key) && !record.raw().at(std::string(key)).is_string()) return record.texts(key);
+    if (record.has(key) && !record.has_text(key)) return record.texts(key);
     CLASP_ASSIGN_OR_RETURN(std::string answer, record.text(key));
     return std::vector<std::string>{std::move(answer)};
 }
@@ -72,15 +72,13 @@ Result<Dataset> load(const std::string& folder, const LoadOptions& /*options*/) 
     Dataset dataset;
     dataset.benchmark = "jsonl";
     CLASP_ASSIGN_OR_RETURN(const std::string path, find_questions(folder));
-    CLASP_ASSIGN_OR_RETURN(const std::string text, read_data_file(path));
     dataset.files.push_back(path);
     const std::string beside = fs::path(path).parent_path().string();
-    const Status status = each_json_line(text, [&](const Record& record) -> Status {
+    CLASP_RETURN_IF_ERROR(each_file_line(path, [&](const Record& record) -> Status {
         CLASP_ASSIGN_OR_RETURN(Item item, as_item(record, beside, dataset.items.size()));
         dataset.items.push_back(std::move(item));
         return ok_status();
-    });
-    if (!status.ok()) return status.with_context(path);
+    }));
     CLASP_RETURN_IF_ERROR(check_unique_ids(dataset).with_context(path));
     return dataset;
 }
