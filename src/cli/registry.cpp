@@ -10,7 +10,8 @@ std::span<const Command> commands() {
 #ifdef CLASP_HAS_ENGINE
         ask_command(),   bench_command(),  inspect_command(),
 #endif
-        route_command(), select_command(), schedule_command(), fuse_command(), scenes_command(),
+        route_command(), select_command(), schedule_command(),
+        fuse_command(),  scenes_command(), eval_command(),
     };
     return kCommands;
 }
