@@ -141,8 +141,17 @@ void FeatureCache::store(const FeatureKey& key, const model::VisionLayers& layer
 void FeatureCache::remember(const FeatureKey& key, const model::VisionLayers& layers) {
     if (max_images_ == 0) return;
     const std::lock_guard lock(mutex_);
-    entries_.remove_if([&](const Entry& entry) { return entry.key == key; });
-    entries_.push_front({key, layers});
+    Entry entry{key, layers};
+    const auto known =
+        std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.key == key; });
+    if (known != entries_.end()) {
+        // Layers that only an earlier request read: two requests in turn must not encode again and again.
+        for (model::LayerOutput& layer : known->layers.layers) {
+            if (entry.layers.find(layer.layer) == nullptr) entry.layers.layers.push_back(std::move(layer));
+        }
+        entries_.erase(known);
+    }
+    entries_.push_front(std::move(entry));
     while (entries_.size() > max_images_) entries_.pop_back();
 }
 

@@ -26,7 +26,8 @@ class FeatureCache {
     // The layers if every one that is asked for is there. A file that does not hold together is reported
     // to the log and counts as absent.
     std::optional<model::VisionLayers> find(const FeatureKey& key, const std::vector<std::size_t>& layers);
-    // Replaces what was there. A file that cannot be written is reported to the log; the answer goes on.
+    // In memory the layers join those that are there; a file is replaced. A file that cannot be written is
+    // reported to the log; the answer goes on.
     void store(const FeatureKey& key, const model::VisionLayers& layers);
 
    private:

@@ -61,6 +61,16 @@ TEST(FeatureCache, ForgetsTheLeastRecentlyUsedImage) {
     EXPECT_FALSE(cache.find(kKey, {3, 4})) << "a layer that was not kept must be encoded again";
 }
 
+TEST(FeatureCache, LayersOfSeveralRequestsStayTogether) {
+    FeatureCache cache(1, "", {});
+    cache.store(kKey, make_layers({3, 5}, 1.0F));
+    cache.store(kKey, make_layers({5, 9}, 1.0F));
+    const auto all = cache.find(kKey, {3, 5, 9});
+    ASSERT_TRUE(all);
+    EXPECT_EQ(all->layers.size(), 3U);
+    EXPECT_EQ(all->find(3)->values, make_layers({3}, 1.0F).layers[0].values);
+}
+
 TEST(FeatureCache, FilesOutliveTheProcessAndBrokenOnesAreReportedAndIgnored) {
     const std::filesystem::path dir = std::filesystem::path(test::scratch_dir()) / "features";
     std::filesystem::remove_all(dir);
