@@ -1,0 +1,115 @@
+#include "eval/variant.h"
+
+#include <algorithm>
+
+#include "base/json.h"
+#include "base/sha256.h"
+#include "methods/method.h"
+
+namespace clasp::eval {
+
+namespace {
+
+constexpr std::size_t kKeyDigits = 16;
+
+}  // namespace
+
+std::string_view class_source_name(ClassSource source) {
+    switch (source) {
+        case ClassSource::Classifier: return "classifier";
+        case ClassSource::Rules: return "rules";
+        case ClassSource::Truth: break;
+    }
+    return "truth";
+}
+
+Result<ClassSource> parse_class_source(std::string_view name) {
+    for (const auto source : {ClassSource::Classifier, ClassSource::Rules, ClassSource::Truth}) {
+        if (class_source_name(source) == name) return source;
+    }
+    return Status(Code::InvalidArgument,
+                  "classes come from classifier, rules or truth, not from '" + std::string(name) + "'");
+}
+
+Variant vanilla_variant() {
+    Variant variant;
+    variant.label = "none";
+    variant.method = "none";
+    variant.budget = "none";
+    return variant;
+}
+
+std::string variant_key(const Variant& variant, std::size_t max_tokens) {
+    nlohmann::ordered_json json = {{"budget", variant.budget}, {"max_tokens", max_tokens}};
+    if (!variant.is_vanilla()) {
+        json["method"] = variant.method;
+        json["policy"] = variant.policy ? policy_hash(*variant.policy) : "";
+        json["mass"] = variant.mass ? mass_name(*variant.mass) : "";
+        json["fusion"] = variant.use_fusion;
+        json["select_seed"] = variant.select_seed;
+        json["classes"] = class_source_name(variant.classes);
+        json["default_ratio"] = variant.stress.default_ratio;
+        json["error_ratio"] = variant.stress.error_ratio;
+        json["stress_seed"] = variant.stress.seed;
+    }
+    return base::sha256_hex(base::dump_json(json)).substr(0, kKeyDigits);
+}
+
+Status check_variant(const Variant& variant) {
+    CLASP_ASSIGN_OR_RETURN(const BudgetSpec budget, parse_budget(variant.budget));
+    static_cast<void>(budget);
+    if (variant.is_vanilla()) return ok_status();
+    if (!variant.method.empty()) {
+        CLASP_ASSIGN_OR_RETURN(const methods::Method* method, methods::find_method(variant.method));
+        static_cast<void>(method);
+    }
+    if (variant.policy) CLASP_RETURN_IF_ERROR(validate(*variant.policy));
+    const RouterStress& stress = variant.stress;
+    for (const double ratio : {stress.default_ratio, stress.error_ratio}) {
+        if (!(ratio >= 0.0 && ratio <= 1.0)) {
+            return {Code::InvalidArgument, "a share of questions to reroute lies between 0 and 1"};
+        }
+    }
+    if (stress.default_ratio > 0.0 && stress.error_ratio > 0.0) {
+        return {Code::InvalidArgument, "rerouting to the default class and misrouting exclude each other"};
+    }
+    return ok_status();
+}
+
+Result<AskRequest> variant_request(const Variant& variant, std::size_t max_tokens) {
+    AskRequest request;
+    CLASP_ASSIGN_OR_RETURN(request.budget, parse_budget(variant.budget));
+    request.generation.max_tokens = max_tokens;
+    if (variant.policy) request.policy = *variant.policy;
+    if (variant.is_vanilla()) {
+        request.vanilla = true;
+        return request;
+    }
+    request.method = variant.method;
+    request.mass = variant.mass;
+    request.use_fusion = variant.use_fusion;
+    request.select_seed = variant.select_seed;
+    return request;
+}
+
+std::vector<Variant> cross(const std::vector<std::string>& methods, const std::vector<std::string>& budgets,
+                           const Variant& base) {
+    std::vector<Variant> variants;
+    if (std::find(budgets.begin(), budgets.end(), "none") != budgets.end()) {
+        variants.push_back(vanilla_variant());
+        variants.back().policy = base.policy;
+    }
+    for (const std::string& budget : budgets) {
+        if (budget == "none") continue;
+        for (const std::string& method : methods) {
+            Variant variant = base;
+            variant.label = method;
+            variant.method = method;
+            variant.budget = budget;
+            variants.push_back(std::move(variant));
+        }
+    }
+    return variants;
+}
+
+}  // namespace clasp::eval
