@@ -58,7 +58,6 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
 Method random_method() {
     return {.name = "random",
             .summary = "tokens drawn at random from the seed",
-            .mixes_layers = true,
             .uses_schedule = true,
             .start = start<RandomRun>};
 }
@@ -66,7 +65,6 @@ Method random_method() {
 Method uniform_method() {
     return {.name = "uniform",
             .summary = "tokens evenly spaced in reading order",
-            .mixes_layers = true,
             .uses_schedule = true,
             .start = start<UniformRun>};
 }

@@ -46,13 +46,13 @@ enum class Reference : std::uint8_t {
 };
 
 struct StageNeeds {
-    // Attention of the reference tokens in the stage's own block, mean over heads.
+    // Attention of the reference tokens in the stage's own block, mean over heads but for HeadRows.
     enum class Attention : std::uint8_t {
         None,
         Mean,       // one row: the mean over reference tokens of probabilities
         Rows,       // one row of probabilities per reference token
         LogitRows,  // the same as scaled logits without softmax
-        Corrected,  // one row: SparseVLM+'s mean over its best heads, rotation bias divided out
+        HeadRows,   // one row of probabilities per head and reference token, and the rotation's bias
     };
     // Hidden states: what enters the block (StageMode::Before) or leaves it (After).
     enum class Hidden : std::uint8_t {
@@ -127,12 +127,15 @@ struct StageInput {
     std::size_t layer = 0;
     std::size_t n_layers = 0;
     PatchGrid grid;
-    std::span<const TokenIndex> live;       // in their order; never empty
-    std::span<const TokenIndex> places;     // per token that entered: its patch, or kClassToken
-    std::size_t keep = 0;                   // tokens to keep, below live.size()
-    std::size_t n_entered = 0;              // tokens of this image that entered the decoder
-    std::span<const float> scores;          // Mean, Corrected: per live token
-    FeatureView rows;                       // Rows, LogitRows: references x live
+    std::span<const TokenIndex> live;    // in their order; never empty
+    std::span<const TokenIndex> places;  // per token that entered: its patch, or kClassToken
+    std::size_t keep = 0;                // tokens to keep, below live.size()
+    std::size_t n_entered = 0;           // tokens of this image that entered the decoder
+    std::span<const float> scores;       // Mean: per live token
+    // Rows, LogitRows: references x live; HeadRows: heads x references x live, head by head.
+    FeatureView rows;
+    std::size_t n_heads = 0;                // of the decoder
+    FeatureView rotation_bias;              // HeadRows: references x live, what the rotation alone would give
     std::span<const float> key_norms;       // per live token
     FeatureView hidden;                     // live x width
     std::span<const float> text_key_norms;  // per text token after the last image

@@ -70,11 +70,16 @@ struct DecoderStage {
 struct Program {
     EncoderNeeds encoder;
     std::vector<std::size_t> encoder_blocks;  // where inside_encoder() is called, rising
-    // Tokens merged inside the encoder go on by their first patch, or else in the encoder's order.
+    bool merges_after_block = false;          // at the end of those blocks instead of inside them
+    // Tokens merged inside the encoder go on by their first patch, or else in the encoder's order (which
+    // class attention and keys of later blocks need).
     bool keeps_encoder_order = false;
     bool has_after_encoder = false;
     bool has_after_projector = false;
     std::size_t entering = 0;  // visual tokens that enter the decoder
+    // The image decides how many enter: `entering` is the most, and the hooks before the decoder are called
+    // however few tokens there are.
+    bool is_adaptive = false;
     std::vector<DecoderStage> stages;
     Positions positions = Positions::Keep;  // as in the authors' code
     std::vector<std::string> notes;         // sentences for the user

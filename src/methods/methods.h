@@ -10,5 +10,12 @@ Method clasp_plus_method();
 Method attention_method();
 Method random_method();
 Method uniform_method();
+Method fastv_method();
+Method sparsevlm_method();
+Method sparsevlm_plus_method();
+Method pdrop_method();
+Method dart_method();
+Method vtw_method();
+Method btp_method();
 
 }  // namespace clasp::methods

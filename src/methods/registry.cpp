@@ -7,7 +7,9 @@ namespace clasp::methods {
 
 std::span<const Method> all_methods() {
     static const std::array kMethods = {
-        clasp_method(), clasp_plus_method(), attention_method(), random_method(), uniform_method(),
+        clasp_method(),   clasp_plus_method(), attention_method(), random_method(),
+        uniform_method(), fastv_method(),      sparsevlm_method(), sparsevlm_plus_method(),
+        pdrop_method(),   dart_method(),       vtw_method(),       btp_method(),
     };
     return kMethods;
 }

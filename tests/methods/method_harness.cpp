@@ -111,7 +111,7 @@ class Driver {
         std::vector<float> sizes(rows.size(), 1.0F);
         for (const std::size_t block : run_.program().encoder_blocks) {
             const std::size_t n = rows.size();
-            if (n - 1 <= keep) break;
+            if (n - 1 <= keep && !run_.program().is_adaptive) break;
             const std::vector<float> keys = source_.rows(n, model_.width, 100 + block);
             const std::vector<float> logits = source_.rows(n, n, 200 + block);
             const std::vector<float> hidden = source_.rows(n, model_.width, 300 + block);
@@ -133,7 +133,8 @@ class Driver {
             CLASP_RETURN_IF_ERROR(run_.inside_encoder(input, plan));
             CLASP_RETURN_IF_ERROR(check_plan(plan, first_rows(n), false));
             if (plan.size() == 0 || plan.kept[0] != 0) return broken("does not begin with the class token");
-            if (plan.size() - 1 < keep) return broken("goes below the budget inside the encoder");
+            if (plan.size() - 1 < keep && !run_.program().is_adaptive)
+                return broken("goes below the budget inside the encoder");
             rows = merged_members(plan, rows);
             sizes = plan.sizes.empty() ? std::vector<float>(rows.size(), 1.0F) : plan.sizes;
             if (sizes.size() != rows.size()) return broken("has not one size per row");
@@ -146,7 +147,8 @@ class Driver {
     Status before_decoder(bool is_projected, std::size_t keep, std::vector<std::vector<TokenIndex>>& members,
                           std::vector<Plan>& plans) {
         const std::size_t n = members.size();
-        if (n <= keep) return ok_status();
+        const bool is_adaptive = run_.program().is_adaptive;
+        if (n <= keep && !is_adaptive) return ok_status();
         const EncoderNeeds& needs = run_.program().encoder;
         const std::size_t w = model_.width;
         const std::vector<float> features = source_.rows(n, w, is_projected ? 401 : 400);
@@ -189,7 +191,7 @@ class Driver {
         CLASP_RETURN_IF_ERROR(is_projected ? run_.after_projector(input, plan)
                                            : run_.after_encoder(input, plan));
         CLASP_RETURN_IF_ERROR(check_plan(plan, first_rows(n), !is_projected));
-        if (plan.size() != keep) {
+        if (is_adaptive ? plan.size() > keep : plan.size() != keep) {
             return broken("keeps " + std::to_string(plan.size()) + " tokens, not " + std::to_string(keep));
         }
         members = merged_members(plan, members);
@@ -236,8 +238,13 @@ class Driver {
         input.keep = keep;
         input.n_entered = n_entered;
         using Attention = StageNeeds::Attention;
-        if (needs.attention == Attention::Mean || needs.attention == Attention::Corrected) {
-            input.scores = scores;
+        if (needs.attention == Attention::Mean) input.scores = scores;
+        const std::vector<float> heads = source_.probabilities(n_rows * model_.n_heads, n, 1600 + number);
+        const std::vector<float> bias = source_.rows(n_rows, n, 1700 + number);
+        if (needs.attention == Attention::HeadRows) {
+            input.rows = view(heads, n_rows * model_.n_heads, n);
+            input.n_heads = model_.n_heads;
+            input.rotation_bias = view(bias, n_rows, n);
         }
         if (needs.attention == Attention::Rows || needs.attention == Attention::LogitRows) {
             input.rows = view(rows, n_rows, n);

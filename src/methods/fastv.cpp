@@ -1,0 +1,47 @@
+// FastV: once, early in the decoder, the visual tokens that the last token attends to most stay.
+#include "methods/methods.h"
+#include "methods/ranking.h"
+#include "methods/staged.h"
+
+namespace clasp::methods {
+
+namespace {
+
+constexpr std::size_t kPublishedLayer = 2;
+
+class FastvRun : public MethodRun {
+   public:
+    explicit FastvRun(Program program) { program_ = std::move(program); }
+
+    Status at_stage(const StageInput& input, Plan& plan) override {
+        keep_highest(input.live, input.scores, input.keep, plan);
+        return ok_status();
+    }
+};
+
+Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
+    const std::size_t layer = setup.settings.has("layer") ? setup.settings.integer("layer")
+                                                          : scaled_layer(kPublishedLayer, setup.n_layers);
+    StageNeeds needs;
+    needs.attention = StageNeeds::Attention::Mean;
+    needs.reference = Reference::Last;
+    const std::array shapes = {StageShape{layer, 1.0}};
+    CLASP_ASSIGN_OR_RETURN(Program program, own_program(setup, shapes, StageMode::After, needs, "fastv"));
+    return std::unique_ptr<MethodRun>(new FastvRun(std::move(program)));
+}
+
+}  // namespace
+
+Method fastv_method() {
+    return {.name = "fastv",
+            .summary = "one early stage: the tokens that the prompt's last token attends to most",
+            .options = {{.name = "layer",
+                         .help = "first decoder layer that runs on fewer tokens; 2 of 32 unless given",
+                         .fallback = "",
+                         .type = OptionSpec::Type::Integer,
+                         .min = 1,
+                         .max = 1024}},
+            .start = start};
+}
+
+}  // namespace clasp::methods
