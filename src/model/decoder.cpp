@@ -136,6 +136,13 @@ ggml_tensor* build_head(const DecoderGraph& g, ggml_tensor* hidden) {
                   normalise(g, hidden, g.weights->output_norm));
 }
 
+ggml_tensor* build_final_norm(const DecoderGraph& g, ggml_tensor* hidden, ggml_tensor* rows) {
+    ggml_tensor* normed = normalise(g, ggml_get_rows(g.context, hidden, rows), g.weights->output_norm);
+    ggml_set_output(normed);
+    ggml_build_forward_expand(g.graph, normed);
+    return normed;
+}
+
 ProbeOutput build_probe(const DecoderGraph& g, std::size_t layer, const ProbeInput& input) {
     ggml_context* const c = g.context;
     const BlockWeights& block = g.weights->blocks[layer];
@@ -153,7 +160,7 @@ ProbeOutput build_probe(const DecoderGraph& g, std::size_t layer, const ProbeInp
         output.key_norms =
             emit(ggml_sum_rows(c, ggml_abs(c, ggml_reshape_2d(c, keys, g.config->kv_width(), n))));
     }
-    if (!input.wants_mean && !input.wants_rows) return output;
+    if (!input.wants_mean && !input.wants_rows && !input.wants_heads) return output;
 
     ggml_tensor* queries =
         rotate(g, projection.queries(ggml_get_rows(c, normed, input.query_rows)), input.query_positions);
@@ -166,6 +173,16 @@ ProbeOutput build_probe(const DecoderGraph& g, std::size_t layer, const ProbeInp
     if (input.wants_mean) {
         ggml_tensor* flat = ggml_reshape_2d(c, probabilities, n, m * g.config->n_heads);
         output.mean = emit(ggml_mean(c, ggml_cont(c, ggml_transpose(c, flat))));
+    }
+    if (input.wants_heads) {
+        output.heads = emit(probabilities);
+        const auto rotated_ones = [&](std::int64_t count, ggml_tensor* positions) {
+            ggml_tensor* ones = ggml_repeat_4d(c, input.ones, g.config->head_width, 1, count, 1);
+            return ggml_permute(c, rotate(g, ones, positions), 0, 2, 1, 3);
+        };
+        ggml_tensor* products =
+            ggml_mul_mat(c, rotated_ones(n, input.positions), rotated_ones(m, input.query_positions));
+        output.rotation_bias = emit(ggml_scale(c, products, g.config->attention_scale));
     }
     if (input.wants_rows) {
         ggml_tensor* per_head = probabilities;

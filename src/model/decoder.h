@@ -49,6 +49,8 @@ struct ProbeInput {
     bool wants_mean = false;
     bool wants_rows = false;
     bool rows_are_logits = false;
+    bool wants_heads = false;
+    ggml_tensor* ones = nullptr;  // [head_width] F32 filled with 1; for wants_heads
     bool wants_key_norms = false;
 };
 
@@ -57,9 +59,16 @@ struct ProbeOutput {
     ggml_tensor* mean = nullptr;
     // [1, n, m] F32: mean over heads only; probabilities, or scaled logits (-inf where masked).
     ggml_tensor* rows = nullptr;
+    // [n, m, heads] F32: probabilities of each head.
+    ggml_tensor* heads = nullptr;
+    // [n, m] F32: scaled products of vectors of ones after rotation.
+    ggml_tensor* rotation_bias = nullptr;
     // [1, n] F32: L1 norm of each row's keys, after rotation, all heads together.
     ggml_tensor* key_norms = nullptr;
 };
+
+// The last norm of the model over rows of `hidden`, as output of the graph.
+ggml_tensor* build_final_norm(const DecoderGraph& graph, ggml_tensor* hidden, ggml_tensor* rows);
 
 // Adds what `input` asks for and marks it as output of the graph.
 ProbeOutput build_probe(const DecoderGraph& graph, std::size_t layer, const ProbeInput& input);

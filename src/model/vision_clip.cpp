@@ -136,6 +136,7 @@ struct Attention {
     ggml_tensor* key = nullptr;
     ggml_tensor* value = nullptr;
     ggml_tensor* key_rows = nullptr;  // [width, rows]
+    ggml_tensor* all = nullptr;       // [3 * width, rows]
 };
 
 class ClipTower final : public VisionTower {
@@ -148,6 +149,8 @@ class ClipTower final : public VisionTower {
     [[nodiscard]] std::vector<float> patch_rows(std::span<const float> pixels, Compat compat) const override;
     EncoderGraph build_encoder(ggml_context* context, ggml_cgraph* graph,
                                const EncodeRequest& request) const override;
+    StretchGraph build_stretch(ggml_context* context, ggml_cgraph* graph,
+                               const EncoderStretch& stretch) const override;
     ggml_tensor* build_projector(ggml_context* context, ggml_tensor* fused, Compat compat) const override {
         return projector_.build(context, fused, compat);
     }
@@ -167,8 +170,6 @@ class ClipTower final : public VisionTower {
     [[nodiscard]] std::int64_t row_values(Compat compat) const {
         return compat == Compat::Original ? padded_patch_values() : patch_values();
     }
-    [[nodiscard]] std::int64_t n_rows() const { return as_signed(info_.n_tokens()) + 1; }
-
     ggml_tensor* norm(ggml_context* context, ggml_tensor* x, ggml_tensor* scale, ggml_tensor* shift) const;
     ggml_tensor* embed(ggml_context* context, ggml_tensor* input, Compat compat) const;
     // llama.cpp takes the tanh form of GELU.
@@ -178,8 +179,14 @@ class ClipTower final : public VisionTower {
         return compat == Compat::Original ? LinearActivation::Gelu : LinearActivation::TanhGelu;
     }
     [[nodiscard]] Attention attention(ggml_context* context, const Block& block, ggml_tensor* x) const;
-    ggml_tensor* finish_block(ggml_context* context, const Block& block, const Attention& parts,
-                              ggml_tensor* x, Compat compat) const;
+    // x after the attention part, then after the feed-forward part. bias: as StretchGraph, or null.
+    ggml_tensor* attend(ggml_context* context, const Block& block, const Attention& parts, ggml_tensor* x,
+                        ggml_tensor* bias, Compat compat) const;
+    ggml_tensor* feed_forward(ggml_context* context, const Block& block, ggml_tensor* x, Compat compat) const;
+    // Blocks first ... n_begun - 1, of which those from n_whole on stop at what the request reads.
+    ggml_tensor* run_blocks(ggml_context* context, ggml_cgraph* graph, ggml_tensor* x, std::size_t first,
+                            std::size_t n_whole, std::size_t n_begun, ggml_tensor* bias,
+                            const EncodeRequest& request, EncoderGraph& result) const;
     ggml_tensor* class_attention(ggml_context* context, const Attention& parts, Compat compat) const;
 
     VisionInfo info_;
@@ -360,7 +367,7 @@ Attention ClipTower::attention(ggml_context* context, const Block& block, ggml_t
     ggml_tensor* normed = norm(context, x, block.norm1, block.norm1_bias);
     ggml_tensor* qkv = build_linear(context, block.qkv, normed);
     const auto part = [&](std::size_t index) {
-        ggml_tensor* view = ggml_view_3d(context, qkv, head_width, heads, n_rows(),
+        ggml_tensor* view = ggml_view_3d(context, qkv, head_width, heads, x->ne[1],
                                          static_cast<std::size_t>(head_width) * sizeof(float), qkv->nb[1],
                                          index * info_.width * sizeof(float));
         return ggml_permute(context, view, 0, 2, 1, 3);
@@ -368,11 +375,12 @@ Attention ClipTower::attention(ggml_context* context, const Block& block, ggml_t
     return {.query = part(0),
             .key = part(1),
             .value = part(2),
-            .key_rows = ggml_view_2d(context, qkv, width, n_rows(), qkv->nb[1], info_.width * sizeof(float))};
+            .key_rows = ggml_view_2d(context, qkv, width, x->ne[1], qkv->nb[1], info_.width * sizeof(float)),
+            .all = qkv};
 }
 
-ggml_tensor* ClipTower::finish_block(ggml_context* context, const Block& block, const Attention& parts,
-                                     ggml_tensor* x, Compat compat) const {
+ggml_tensor* ClipTower::attend(ggml_context* context, const Block& block, const Attention& parts,
+                               ggml_tensor* x, ggml_tensor* bias, Compat compat) const {
     const float scale = attention_scale(info_);
     ggml_tensor* key = parts.key;
     ggml_tensor* value = parts.value;
@@ -380,10 +388,14 @@ ggml_tensor* ClipTower::finish_block(ggml_context* context, const Block& block, 
         key = ggml_cast(context, key, GGML_TYPE_F16);
         value = ggml_cast(context, value, GGML_TYPE_F16);
     }
-    ggml_tensor* mixed = ggml_flash_attn_ext(context, parts.query, key, value, nullptr, scale, 0.0F, 0.0F);
+    ggml_tensor* mixed = ggml_flash_attn_ext(context, parts.query, key, value, bias, scale, 0.0F, 0.0F);
     ggml_prec_set_acc(mixed, GGML_PREC_F32);
-    mixed = ggml_reshape_2d(context, mixed, as_signed(info_.width), n_rows());
-    x = ggml_add(context, build_linear(context, block.out, mixed), x);
+    mixed = ggml_reshape_2d(context, mixed, as_signed(info_.width), x->ne[1]);
+    return ggml_add(context, build_linear(context, block.out, mixed), x);
+}
+
+ggml_tensor* ClipTower::feed_forward(ggml_context* context, const Block& block, ggml_tensor* x,
+                                     Compat compat) const {
     ggml_tensor* normed = norm(context, x, block.norm2, block.norm2_bias);
     ggml_tensor* hidden = build_linear(context, block.first, normed, activation(compat));
     return ggml_add(context, x, build_linear(context, block.second, hidden));
@@ -401,35 +413,107 @@ bool contains(const std::vector<std::size_t>& values, std::size_t value) {
     return std::find(values.begin(), values.end(), value) != values.end();
 }
 
+ggml_tensor* mark_output(ggml_cgraph* graph, ggml_tensor* tensor) {
+    ggml_set_output(tensor);
+    ggml_build_forward_expand(graph, tensor);
+    return tensor;
+}
+
+// Where a request stops: blocks that run to their end, and blocks of which at least the attention inputs
+// are needed.
+struct Depth {
+    std::size_t n_whole = 0;
+    std::size_t n_begun = 0;
+};
+
+Depth depth_of(const EncodeRequest& request) {
+    Depth depth;
+    for (const std::size_t layer : request.layers) depth.n_whole = std::max(depth.n_whole, layer + 1);
+    depth.n_begun = depth.n_whole;
+    for (const auto* blocks : {&request.class_attention, &request.keys, &request.class_query}) {
+        for (const std::size_t layer : *blocks) depth.n_begun = std::max(depth.n_begun, layer + 1);
+    }
+    return depth;
+}
+
+ggml_tensor* ClipTower::run_blocks(ggml_context* context, ggml_cgraph* graph, ggml_tensor* x,
+                                   std::size_t first, std::size_t n_whole, std::size_t n_begun,
+                                   ggml_tensor* bias, const EncodeRequest& request,
+                                   EncoderGraph& result) const {
+    for (std::size_t i = first; i < n_begun; ++i) {
+        const Attention parts = attention(context, blocks_[i], x);
+        if (contains(request.class_attention, i)) {
+            result.class_attention.push_back(
+                mark_output(graph, class_attention(context, parts, request.compat)));
+        }
+        if (contains(request.class_query, i)) {
+            const std::size_t row =
+                request.compat == Compat::Original ? 0 : static_cast<std::size_t>(x->ne[1] - 1);
+            ggml_tensor* query = ggml_view_2d(context, parts.all, as_signed(info_.width), 1, parts.all->nb[1],
+                                              row * parts.all->nb[1]);
+            result.class_query.push_back(mark_output(graph, ggml_cont(context, query)));
+        }
+        if (contains(request.keys, i)) {
+            result.keys.push_back(mark_output(graph, ggml_cont(context, parts.key_rows)));
+        }
+        if (i + 1 == n_begun && i >= n_whole) break;
+        x = feed_forward(context, blocks_[i], attend(context, blocks_[i], parts, x, bias, request.compat),
+                         request.compat);
+        if (contains(request.layers, i)) result.layers.push_back(mark_output(graph, x));
+    }
+    return x;
+}
+
 EncoderGraph ClipTower::build_encoder(ggml_context* context, ggml_cgraph* graph,
                                       const EncodeRequest& request) const {
     EncoderGraph result;
     result.input =
         ggml_new_tensor_2d(context, GGML_TYPE_F32, row_values(request.compat), as_signed(info_.n_tokens()));
     ggml_set_input(result.input);
-    const auto output = [&](ggml_tensor* tensor) {
-        ggml_set_output(tensor);
-        ggml_build_forward_expand(graph, tensor);
-        return tensor;
-    };
+    const Depth depth = depth_of(request);
+    run_blocks(context, graph, embed(context, result.input, request.compat), 0, depth.n_whole, depth.n_begun,
+               nullptr, request, result);
+    return result;
+}
 
-    std::size_t n_whole = 0;  // blocks that run to their end
-    for (const std::size_t layer : request.layers) n_whole = std::max(n_whole, layer + 1);
-    std::size_t n_begun = n_whole;  // blocks of which at least the attention inputs are needed
-    for (const std::size_t layer : request.class_attention) n_begun = std::max(n_begun, layer + 1);
-    for (const std::size_t layer : request.keys) n_begun = std::max(n_begun, layer + 1);
-
-    ggml_tensor* x = embed(context, result.input, request.compat);
-    for (std::size_t i = 0; i < n_begun; ++i) {
-        const Attention parts = attention(context, blocks_[i], x);
-        if (contains(request.class_attention, i)) {
-            result.class_attention.push_back(output(class_attention(context, parts, request.compat)));
-        }
-        if (contains(request.keys, i)) result.keys.push_back(output(ggml_cont(context, parts.key_rows)));
-        if (i + 1 == n_begun && i >= n_whole) break;
-        x = finish_block(context, blocks_[i], parts, x, request.compat);
-        if (contains(request.layers, i)) result.layers.push_back(output(x));
+StretchGraph ClipTower::build_stretch(ggml_context* context, ggml_cgraph* graph,
+                                      const EncoderStretch& stretch) const {
+    const Compat compat = stretch.request.compat;
+    const std::int64_t n = as_signed(stretch.n_rows);
+    StretchGraph result;
+    result.parts.input = stretch.is_first
+                             ? ggml_new_tensor_2d(context, GGML_TYPE_F32, row_values(compat), n - 1)
+                             : ggml_new_tensor_2d(context, GGML_TYPE_F32, as_signed(info_.width), n);
+    ggml_set_input(result.parts.input);
+    ggml_tensor* x = stretch.is_first ? embed(context, result.parts.input, compat) : result.parts.input;
+    if (stretch.has_bias) {
+        result.bias = ggml_new_tensor_2d(context, GGML_TYPE_F16, n, n);
+        ggml_set_input(result.bias);
     }
+    if (stretch.finish != kNoBlock) {
+        x = feed_forward(context, blocks_[stretch.finish], x, compat);
+        if (contains(stretch.request.layers, stretch.finish)) {
+            result.parts.layers.push_back(mark_output(graph, x));
+        }
+    }
+    const Depth depth = depth_of(stretch.request);
+    const bool is_final = stretch.attend == kNoBlock;
+    x = run_blocks(context, graph, x, stretch.first, is_final ? depth.n_whole : stretch.last,
+                   is_final ? std::max(depth.n_begun, stretch.last) : stretch.last, result.bias,
+                   stretch.request, result.parts);
+    if (!is_final) {
+        const Block& block = blocks_[stretch.attend];
+        const Attention parts = attention(context, block, x);
+        if (stretch.wants_keys) result.keys = mark_output(graph, ggml_cont(context, parts.key_rows));
+        if (stretch.wants_logits) {
+            ggml_tensor* logits =
+                ggml_scale(context, ggml_mul_mat(context, parts.key, parts.query), attention_scale(info_));
+            result.logits = mark_output(
+                graph, ggml_mean(context, ggml_cont(context, ggml_permute(context, logits, 1, 2, 0, 3))));
+        }
+        x = attend(context, block, parts, x, result.bias, compat);
+    }
+    result.rows = mark_output(graph, x);
     return result;
 }
 

@@ -24,13 +24,10 @@ class Stopwatch {
     Clock::time_point start_ = Clock::now();
 };
 
-// A tensor of float32 read from row `first_row` on.
-std::vector<float> read_rows(const ggml_tensor* tensor, std::size_t first_row = 0) {
-    const auto width = static_cast<std::size_t>(tensor->ne[0]);
-    const auto total = static_cast<std::size_t>(ggml_nelements(tensor));
-    std::vector<float> values(total - first_row * width);
-    ggml_backend_tensor_get(tensor, values.data(), first_row * width * sizeof(float),
-                            values.size() * sizeof(float));
+// A tensor of float32.
+std::vector<float> read_rows(const ggml_tensor* tensor) {
+    std::vector<float> values(static_cast<std::size_t>(ggml_nelements(tensor)));
+    ggml_backend_tensor_get(tensor, values.data(), 0, values.size() * sizeof(float));
     return values;
 }
 
@@ -142,10 +139,38 @@ Status VisionSession::check(std::span<const float> pixels, const EncodeRequest& 
     CLASP_RETURN_IF_ERROR(check_layers(request.layers, info.n_blocks));
     CLASP_RETURN_IF_ERROR(check_layers(request.class_attention, info.n_blocks));
     CLASP_RETURN_IF_ERROR(check_layers(request.keys, info.n_blocks));
-    if (request.layers.empty() && request.class_attention.empty() && request.keys.empty()) {
+    CLASP_RETURN_IF_ERROR(check_layers(request.class_query, info.n_blocks));
+    if (request.layers.empty() && request.class_attention.empty() && request.keys.empty() &&
+        request.class_query.empty()) {
         return {Code::InvalidArgument, "no vision layer was asked for"};
     }
     return ok_status();
+}
+
+void VisionSession::read_parts(const EncoderGraph& encoder, const EncodeRequest& request,
+                               VisionLayers& result) const {
+    const VisionInfo& info = model_->info();
+    result.grid = info.grid;
+    result.width = info.width;
+    result.compat = request.compat;
+    for (std::size_t i = 0; i < encoder.layers.size(); ++i) {
+        std::vector<float> rows = read_rows(encoder.layers[i]);
+        const auto patches = rows.begin() + static_cast<std::ptrdiff_t>(info.width);
+        result.layers.push_back({.layer = request.layers[i],
+                                 .values = std::vector<float>(patches, rows.end()),
+                                 .class_row = std::vector<float>(rows.begin(), patches)});
+    }
+    for (std::size_t i = 0; i < encoder.class_attention.size(); ++i) {
+        result.class_attention.push_back(
+            read_attention(encoder.class_attention[i], request.class_attention[i]));
+    }
+    for (std::size_t i = 0; i < encoder.keys.size(); ++i) {
+        result.keys.push_back({.layer = request.keys[i], .values = read_rows(encoder.keys[i])});
+    }
+    for (std::size_t i = 0; i < encoder.class_query.size(); ++i) {
+        result.class_query.push_back(
+            {.layer = request.class_query[i], .values = read_rows(encoder.class_query[i])});
+    }
 }
 
 Result<VisionLayers> VisionSession::encode(std::span<const float> pixels, const EncodeRequest& request,
@@ -160,19 +185,7 @@ Result<VisionLayers> VisionSession::encode(std::span<const float> pixels, const 
     CLASP_RETURN_IF_ERROR(runner_->compute(graph_.graph(), cancel));
 
     VisionLayers result;
-    result.grid = tower.info().grid;
-    result.width = tower.info().width;
-    result.compat = request.compat;
-    for (std::size_t i = 0; i < request.layers.size(); ++i) {
-        result.layers.push_back({.layer = request.layers[i], .values = read_rows(encoder.layers[i], 1)});
-    }
-    for (std::size_t i = 0; i < request.class_attention.size(); ++i) {
-        result.class_attention.push_back(
-            read_attention(encoder.class_attention[i], request.class_attention[i]));
-    }
-    for (std::size_t i = 0; i < request.keys.size(); ++i) {
-        result.keys.push_back({.layer = request.keys[i], .values = read_rows(encoder.keys[i])});
-    }
+    read_parts(encoder, request, result);
     result.encode_ms = stopwatch.lap_ms();
     return result;
 }
@@ -217,16 +230,19 @@ Result<std::vector<float>> VisionSession::fuse(const VisionLayers& layers, const
     return run_to(sum, inputs, values, cancel);
 }
 
-Result<std::vector<float>> VisionSession::project_fused(std::span<const float> fused, Compat compat,
-                                                        const std::atomic<bool>* cancel) {
+Result<std::vector<float>> VisionSession::project_rows(std::span<const float> features, Compat compat,
+                                                       const std::atomic<bool>* cancel) {
     const VisionInfo& info = model_->info();
     CLASP_RETURN_IF_ERROR(graph_.reset());
     ggml_tensor* input =
         ggml_new_tensor_2d(graph_.ggml(), GGML_TYPE_F32, static_cast<std::int64_t>(info.width),
-                           static_cast<std::int64_t>(fused.size() / info.width));
+                           static_cast<std::int64_t>(features.size() / info.width));
     ggml_set_input(input);
     ggml_tensor* output = model_->tower_->build_projector(graph_.ggml(), input, compat);
-    return run_to(output, std::span(&input, 1), std::span(&fused, 1), cancel);
+    CLASP_ASSIGN_OR_RETURN(std::vector<float> tokens,
+                           run_to(output, std::span(&input, 1), std::span(&features, 1), cancel));
+    CLASP_RETURN_IF_ERROR(check_finite(tokens, info.output_width));
+    return tokens;
 }
 
 Result<std::vector<float>> VisionSession::gram(std::span<const float> tokens,
@@ -254,8 +270,7 @@ Result<VisionTokens> VisionSession::project(const VisionLayers& layers, const Mi
     Stopwatch stopwatch;
     CLASP_ASSIGN_OR_RETURN(const std::vector<float> fused, fuse(layers, mix, cancel));
     tokens.fuse_ms = stopwatch.lap_ms();
-    CLASP_ASSIGN_OR_RETURN(tokens.values, project_fused(fused, layers.compat, cancel));
-    CLASP_RETURN_IF_ERROR(check_finite(tokens.values, tokens.width));
+    CLASP_ASSIGN_OR_RETURN(tokens.values, project_rows(fused, layers.compat, cancel));
     tokens.project_ms = stopwatch.lap_ms();
     if (options.gram) {
         CLASP_ASSIGN_OR_RETURN(tokens.gram, gram(tokens.values, cancel));

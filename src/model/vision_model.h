@@ -13,12 +13,14 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/mapped_file.h"
 #include "clasp/fuse.h"
 #include "clasp/log.h"
 #include "clasp/status.h"
 #include "clasp/thread_pool.h"
+#include "methods/method.h"
 #include "model/backend.h"
 #include "model/vision_tower.h"
 #include "model/vision_types.h"
@@ -64,6 +66,20 @@ class VisionModel {
     std::unique_ptr<VisionTower> tower_;
 };
 
+// Where an image stands in a request whose method merges inside the encoder.
+struct MergePlace {
+    std::size_t image = 0;
+    std::size_t keep = 0;
+    ThreadPool* pool = nullptr;
+};
+
+// Layers of fewer rows than the grid has patches.
+struct MergedLayers {
+    VisionLayers layers;
+    std::vector<std::vector<TokenIndex>> members;  // per row: the patches it stands for, rising
+    double merge_ms = 0.0;                         // of encode_ms: inside the method
+};
+
 struct ProjectOptions {
     bool gram = true;
 };
@@ -86,16 +102,26 @@ class VisionSession {
                                  const ProjectOptions& options = {},
                                  const std::atomic<bool>* cancel = nullptr);
 
+    // As encode(), with a method that merges rows at the blocks of its program. `keep` is the image's share
+    // of the tokens. The layers asked for must lie behind the last of those blocks.
+    Result<MergedLayers> encode_merging(std::span<const float> pixels, const EncodeRequest& request,
+                                        methods::MethodRun& run, const MergePlace& place,
+                                        const std::atomic<bool>* cancel = nullptr);
+
+    // The steps of project(), for callers who change rows in between. Features and tokens are rows of the
+    // tower's and of the decoder's width.
+    Result<std::vector<float>> fuse(const VisionLayers& layers, const Mix& mix,
+                                    const std::atomic<bool>* cancel = nullptr);
+    Result<std::vector<float>> project_rows(std::span<const float> features, Compat compat,
+                                            const std::atomic<bool>* cancel = nullptr);
+    Result<std::vector<float>> gram(std::span<const float> tokens, const std::atomic<bool>* cancel = nullptr);
+
     [[nodiscard]] const VisionModel& model() const { return *model_; }
 
    private:
     VisionSession() = default;
+    void read_parts(const EncoderGraph& encoder, const EncodeRequest& request, VisionLayers& result) const;
     [[nodiscard]] Status check(std::span<const float> pixels, const EncodeRequest& request) const;
-    Result<std::vector<float>> fuse(const VisionLayers& layers, const Mix& mix,
-                                    const std::atomic<bool>* cancel);
-    Result<std::vector<float>> project_fused(std::span<const float> fused, Compat compat,
-                                             const std::atomic<bool>* cancel);
-    Result<std::vector<float>> gram(std::span<const float> tokens, const std::atomic<bool>* cancel);
     Result<std::vector<float>> run_to(ggml_tensor* output, std::span<ggml_tensor* const> inputs,
                                       std::span<const std::span<const float>> values,
                                       const std::atomic<bool>* cancel);

@@ -75,12 +75,15 @@ struct EncodeRequest {
     std::vector<std::size_t> class_attention = {};
     // Blocks whose attention keys are wanted.
     std::vector<std::size_t> keys = {};
+    // Blocks for which the class token's query vector is wanted.
+    std::vector<std::size_t> class_query = {};
 };
 
 // Output of one block: n_tokens rows of `width`, in the order of the projected tokens.
 struct LayerOutput {
     std::size_t layer = 0;
     std::vector<float> values;
+    std::vector<float> class_row = {};  // the row that is not projected; empty when it came from a file
 };
 
 // Attention of the class token in one block: n_heads rows of n_tokens + 1 probabilities. Column 0 is the
@@ -100,6 +103,12 @@ struct LayerKeys {
     std::vector<float> values;
 };
 
+// Query vector of the class token in one block, all heads one after the other.
+struct ClassQuery {
+    std::size_t layer = 0;
+    std::vector<float> values;
+};
+
 // What the encoder gives for one image, in host memory: enough to fuse and project again for another mix
 // without running the tower.
 struct VisionLayers {
@@ -109,6 +118,7 @@ struct VisionLayers {
     std::vector<LayerOutput> layers;
     std::vector<ClassAttention> class_attention;
     std::vector<LayerKeys> keys;
+    std::vector<ClassQuery> class_query;
     double encode_ms = 0.0;
 
     [[nodiscard]] std::size_t n_tokens() const { return grid.height * grid.width; }
