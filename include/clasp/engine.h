@@ -84,10 +84,19 @@ struct AskRequest {
     BudgetSpec budget;
     std::vector<Stage> forced_stages;  // instead of a budget
     std::string schedule_name;         // "paper-192" and the like, instead of a budget
-    std::string method;                // empty: the policy's
-    std::optional<MassRule> mass;      // default: the method's, else the policy's
-    bool use_fusion = true;            // false: only the block that the original model projects
-    bool vanilla = false;              // no fusion, no pruning
+    // What the budget counts: "average" visual tokens per decoder layer, those "entering" it, or those left
+    // in the end ("final").
+    std::string budget_kind = "average";
+    std::string method;                       // empty: the policy's
+    std::vector<std::string> method_options;  // "name=value"
+    std::optional<MassRule> mass;             // default: the method's, else the policy's
+    // Positions of kept tokens: "keep" the original ones, "compact" them, or as in the "official" code of
+    // the method.
+    std::string position_mode = "official";
+    // Mix vision layers as the policy says, or read only the block that the original model projects.
+    // Default: what the method does.
+    std::optional<bool> use_fusion;
+    bool vanilla = false;  // no fusion, no pruning
     Numbers numbers = Numbers::Original;
     GenerationOptions generation;
     std::uint64_t select_seed = 0;
@@ -107,16 +116,19 @@ struct ClassChoice {
     std::string by;  // rules, classifier, llm, fallback, forced
 };
 
-// What one stage kept. Indices count the visual tokens of all images in order.
+// What one stage kept. Indices count the patches of all images in order.
 struct StageReport {
+    std::string site = "decoder";  // or "before": what was left when the tokens entered the decoder
     std::size_t layer = 0;
     std::vector<TokenIndex> kept;
     std::vector<TokenIndex> pivots;
     std::vector<TokenIndex> coverage;
+    std::vector<TokenIndex> merged;  // kept tokens that carry others
+    std::size_t n_class_tokens = 0;  // of the encoder, kept beside the patches
 };
 
 struct TokenCounts {
-    std::size_t visual = 0;  // before any pruning
+    std::size_t visual = 0;  // patches, before any pruning
     std::size_t text = 0;
     std::size_t entering = 0;  // visual tokens that decoder layer 0 processes
     std::size_t final = 0;     // after the last stage
@@ -153,7 +165,8 @@ struct Answer {
     std::string policy_hash;
     std::string method;
     MassRule mass = MassRule::None;
-    bool stopped_at_limit = false;  // max_tokens reached before the model ended its answer
+    std::string positions = "keep";  // or "compact"
+    bool stopped_at_limit = false;   // max_tokens reached before the model ended its answer
     bool cancelled = false;
     std::vector<std::string> notes;  // sentences worth telling the user
     std::vector<float> logits;       // of the first generated position, if asked for

@@ -37,6 +37,25 @@ std::vector<std::int32_t> positions_of(std::span<const LiveRow> rows) {
     return positions;
 }
 
+// Adds more queries to a table of heads x queries x columns.
+void append_queries(const std::vector<float>& more, std::size_t n_columns, std::size_t n_heads,
+                    std::vector<float>& table) {
+    const std::size_t old_part = table.size() / n_heads;
+    const std::size_t new_part = more.size() / n_heads;
+    CLASP_CHECK(old_part % n_columns == 0 && new_part % n_columns == 0);
+    std::vector<float> joined;
+    joined.reserve(table.size() + more.size());
+    for (std::size_t head = 0; head < n_heads; ++head) {
+        const auto add = [&](const std::vector<float>& from, std::size_t part) {
+            const auto begin = from.begin() + static_cast<std::ptrdiff_t>(head * part);
+            joined.insert(joined.end(), begin, begin + static_cast<std::ptrdiff_t>(part));
+        };
+        add(table, old_part);
+        add(more, new_part);
+    }
+    table = std::move(joined);
+}
+
 bool has_bias(std::span<const float> key_bias) {
     return std::any_of(key_bias.begin(), key_bias.end(), [](float bias) { return bias != 0.0F; });
 }
@@ -155,7 +174,7 @@ Status BlockRunner::embed_tokens(std::span<const std::int32_t> tokens, std::size
 Status BlockRunner::run(std::size_t first, std::size_t last, std::span<const LiveRow> rows,
                         std::int64_t room) {
     CLASP_CHECK(rows.size() == hidden_->n_rows && first < last);
-    LayerGroup group{first, last, key_biases(rows)};
+    LayerGroup group{first, last, key_biases(rows), rows.back().position + 1};
     CLASP_RETURN_IF_ERROR(kv_.allocate(first, last, static_cast<std::int64_t>(rows.size()) + room));
     const auto batch = static_cast<std::size_t>(options_.batch_rows);
     for (std::size_t begin = 0; begin < rows.size(); begin += batch) {
@@ -212,7 +231,8 @@ Status BlockRunner::run_piece(const LayerGroup& group, std::span<const LiveRow> 
 Status BlockRunner::probe(const ProbeRequest& request, std::span<const LiveRow> rows, ProbeValues& values) {
     // The probabilities of one group of queries, all heads, take at most 256 MiB.
     constexpr std::size_t kMaxEntries = std::size_t{1} << 26;
-    const std::size_t per_query = rows.size() * static_cast<std::size_t>(model_->config().n_heads);
+    const auto n_heads = static_cast<std::size_t>(model_->config().n_heads);
+    const std::size_t per_query = rows.size() * n_heads;
     const std::size_t group = std::max<std::size_t>(1, kMaxEntries / per_query);
     const std::size_t m = request.queries.size();
     ProbeRequest part = request;
@@ -230,6 +250,8 @@ Status BlockRunner::probe(const ProbeRequest& request, std::span<const LiveRow> 
             continue;
         }
         values.rows.insert(values.rows.end(), seen.rows.begin(), seen.rows.end());
+        append_queries(seen.rotation_bias, rows.size(), 1, values.rotation_bias);
+        append_queries(seen.heads, rows.size(), n_heads, values.heads);
         for (std::size_t i = 0; i < seen.mean.size(); ++i) {
             values.mean[i] += seen.mean[i] * (static_cast<float>(n) / static_cast<float>(m));
         }
@@ -243,12 +265,13 @@ Status BlockRunner::probe_group(const ProbeRequest& request, std::span<const std
     CLASP_ASSIGN_OR_RETURN(const model::DecoderGraph graph, start_graph());
     const std::size_t n = rows.size();
     const std::size_t m = queries.size();
-    const bool asks = (request.mean || request.rows) && m > 0;
+    const bool asks = (request.mean || request.rows || request.heads) && m > 0;
     model::ProbeInput input = {.hidden = hidden_view(graph, 0, n),
                                .positions = new_input(graph.context, GGML_TYPE_I32, n),
                                .wants_mean = request.mean && asks,
                                .wants_rows = request.rows && asks,
                                .rows_are_logits = request.rows_are_logits,
+                               .wants_heads = request.heads && asks,
                                .wants_key_norms = request.key_norms};
     if (!asks && !request.key_norms) return ok_status();
     if (asks) {
@@ -256,6 +279,8 @@ Status BlockRunner::probe_group(const ProbeRequest& request, std::span<const std
         input.query_positions = new_input(graph.context, GGML_TYPE_I32, m);
         input.mask = new_input(graph.context, GGML_TYPE_F32, n, m);
     }
+    const auto head_width = static_cast<std::size_t>(model_->config().head_width);
+    if (input.wants_heads) input.ones = new_input(graph.context, GGML_TYPE_F32, head_width);
     const model::ProbeOutput output = model::build_probe(graph, request.layer, input);
     CLASP_RETURN_IF_ERROR(runner_->allocate(graph.graph));
     set_input(input.positions, positions_of(rows));
@@ -271,9 +296,12 @@ Status BlockRunner::probe_group(const ProbeRequest& request, std::span<const std
         set_input(input.query_positions, query_positions);
         set_input(input.mask, mask);
     }
+    if (input.wants_heads) set_input(input.ones, std::vector<float>(head_width, 1.0F));
     CLASP_RETURN_IF_ERROR(runner_->compute(graph.graph, cancel_));
     if (output.mean != nullptr) values.mean = read_floats(output.mean);
     if (output.rows != nullptr) values.rows = read_floats(output.rows);
+    if (output.heads != nullptr) values.heads = read_floats(output.heads);
+    if (output.rotation_bias != nullptr) values.rotation_bias = read_floats(output.rotation_bias);
     if (output.key_norms != nullptr) values.key_norms = read_floats(output.key_norms);
     return ok_status();
 }
@@ -289,8 +317,26 @@ std::vector<float> BlockRunner::hidden(std::span<const std::int32_t> rows) const
     return values;
 }
 
+Result<std::vector<float>> BlockRunner::normed_hidden(std::span<const std::int32_t> rows) {
+    CLASP_ASSIGN_OR_RETURN(const model::DecoderGraph graph, start_graph());
+    ggml_tensor* index = new_input(graph.context, GGML_TYPE_I32, rows.size());
+    ggml_tensor* normed = model::build_final_norm(graph, hidden_view(graph, 0, hidden_->n_rows), index);
+    CLASP_RETURN_IF_ERROR(runner_->allocate(graph.graph));
+    set_input(index, std::vector<std::int32_t>(rows.begin(), rows.end()));
+    CLASP_RETURN_IF_ERROR(runner_->compute(graph.graph, cancel_));
+    return read_floats(normed);
+}
+
+void BlockRunner::set_hidden(std::size_t row, std::span<const float> values) {
+    CLASP_CHECK(row < hidden_->n_rows && values.size() == static_cast<std::size_t>(hidden_->tensor->ne[0]));
+    ggml_backend_tensor_set(hidden_->tensor, values.data(), row * values.size_bytes(), values.size_bytes());
+}
+
 Status BlockRunner::gather(std::span<const std::int32_t> rows) {
-    if (rows.size() == hidden_->n_rows) return ok_status();
+    bool is_same = rows.size() == hidden_->n_rows;
+    for (std::size_t i = 0; is_same && i < rows.size(); ++i)
+        is_same = rows[i] == static_cast<std::int32_t>(i);
+    if (is_same) return ok_status();
     CLASP_ASSIGN_OR_RETURN(const model::DecoderGraph graph, start_graph());
     ggml_tensor* index = new_input(graph.context, GGML_TYPE_I32, rows.size());
     ggml_tensor* gathered = ggml_get_rows(graph.context, hidden_view(graph, 0, hidden_->n_rows), index);
@@ -303,12 +349,12 @@ Status BlockRunner::gather(std::span<const std::int32_t> rows) {
     return ok_status();
 }
 
-Status BlockRunner::decode(std::int32_t token, std::int32_t position) {
+Status BlockRunner::decode(std::int32_t token) {
     hidden_.reset();
     CLASP_ASSIGN_OR_RETURN(const model::DecoderGraph graph, start_graph());
     ggml_tensor* id = new_input(graph.context, GGML_TYPE_I32, 1);
-    ggml_tensor* positions = new_input(graph.context, GGML_TYPE_I32, 1);
     ggml_tensor* hidden = ggml_get_rows(graph.context, model_->weights().token_embedding, id);
+    std::vector<ggml_tensor*> positions;
     std::vector<ggml_tensor*> masks;
     for (const LayerGroup& group : groups_) {
         const std::int64_t n_past = kv_.layer(group.first).used;
@@ -318,11 +364,12 @@ Status BlockRunner::decode(std::int32_t token, std::int32_t position) {
             mask = new_input(graph.context, GGML_TYPE_F16, static_cast<std::size_t>(n_past) + 1);
         }
         masks.push_back(mask);
+        positions.push_back(new_input(graph.context, GGML_TYPE_I32, 1));
         for (std::size_t layer = group.first; layer < group.last; ++layer) {
             const KvLayer& kv = kv_.layer(layer);
             hidden = model::build_block(graph, layer,
                                         {.hidden = hidden,
-                                         .positions = positions,
+                                         .positions = positions.back(),
                                          .mask = mask,
                                          .keys = kv.keys,
                                          .values = kv.values,
@@ -335,8 +382,8 @@ Status BlockRunner::decode(std::int32_t token, std::int32_t position) {
     ggml_build_forward_expand(graph.graph, logits);
     CLASP_RETURN_IF_ERROR(runner_->allocate(graph.graph));
     set_input(id, std::vector<std::int32_t>{token});
-    set_input(positions, std::vector<std::int32_t>{position});
     for (std::size_t i = 0; i < groups_.size(); ++i) {
+        set_input(positions[i], std::vector<std::int32_t>{groups_[i].next_position});
         if (masks[i] == nullptr) continue;
         std::vector<float> bias = groups_[i].key_bias;
         bias.resize(static_cast<std::size_t>(masks[i]->ne[0]), 0.0F);
@@ -344,6 +391,7 @@ Status BlockRunner::decode(std::int32_t token, std::int32_t position) {
     }
     CLASP_RETURN_IF_ERROR(runner_->compute(graph.graph, cancel_));
     CLASP_RETURN_IF_ERROR(read_logits(logits));
+    for (LayerGroup& group : groups_) ++group.next_position;
     for (std::size_t layer = 0; layer < model_->weights().blocks.size(); ++layer) ++kv_.layer(layer).used;
     return ok_status();
 }

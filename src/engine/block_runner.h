@@ -33,11 +33,14 @@ struct ProbeRequest {
     bool mean = false;
     bool rows = false;
     bool rows_are_logits = false;
+    bool heads = false;
     bool key_norms = false;
 };
 struct ProbeValues {
     std::vector<float> mean;
-    std::vector<float> rows;  // queries x columns
+    std::vector<float> rows;           // queries x columns
+    std::vector<float> heads;          // heads x queries x columns
+    std::vector<float> rotation_bias;  // queries x columns; with heads
     std::vector<float> key_norms;
 };
 
@@ -63,10 +66,14 @@ class BlockRunner {
     Status probe(const ProbeRequest& request, std::span<const LiveRow> rows, ProbeValues& values);
     // Copies of rows held, rows.size() x width.
     [[nodiscard]] std::vector<float> hidden(std::span<const std::int32_t> rows) const;
-    // Keeps the given rows (rising) and forgets the others.
+    // The same after the model's last norm.
+    Result<std::vector<float>> normed_hidden(std::span<const std::int32_t> rows);
+    // Keeps the given rows, in their order, and forgets the others.
     Status gather(std::span<const std::int32_t> rows);
-    // All blocks over one more token.
-    Status decode(std::int32_t token, std::int32_t position);
+    // Replaces one row held.
+    void set_hidden(std::size_t row, std::span<const float> values);
+    // All blocks over one more token, at the position after the last one of each layer.
+    Status decode(std::int32_t token);
 
     // Of the last run() that reached the last block, or of the last decode().
     [[nodiscard]] std::span<const float> logits() const { return logits_; }
@@ -79,6 +86,7 @@ class BlockRunner {
         std::size_t first = 0;
         std::size_t last = 0;
         std::vector<float> key_bias;  // of the prompt's keys; empty when all are 0
+        std::int32_t next_position = 0;
     };
     struct HiddenRows;
 

@@ -58,7 +58,7 @@ Result<AskRequest> read_options(const clasp_ask_options& options) {
     if (options.mass != nullptr) {
         CLASP_ASSIGN_OR_RETURN(request.mass, parse_mass(options.mass));
     }
-    request.use_fusion = options.use_fusion != 0;
+    if (options.use_fusion == 0) request.use_fusion = false;
     request.vanilla = options.vanilla != 0;
     request.numbers = options.llama_cpp_numbers != 0 ? Numbers::LlamaCpp : Numbers::Original;
     request.generation.max_tokens = options.max_tokens;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +18,51 @@ using Clock = std::chrono::steady_clock;
 
 double ms_since(Clock::time_point start) {
     return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+// The places of a visual part that lost tokens before the decoder.
+Status check_places(const PromptPart& part, std::size_t n_rows, const std::string& name) {
+    if (!part.places.empty() && part.places.size() != n_rows) {
+        return {Code::InvalidArgument, name + " has " + std::to_string(part.places.size()) + " places for " +
+                                           std::to_string(n_rows) + " tokens"};
+    }
+    for (const std::int32_t place : part.places) {
+        if (place < 0 || place >= part.n_unpruned) {
+            return {Code::InvalidArgument,
+                    name + " has place " + std::to_string(place) + " of " + std::to_string(part.n_unpruned)};
+        }
+    }
+    if (!part.masses.empty() && part.masses.size() != n_rows) {
+        return {Code::InvalidArgument, name + " has " + std::to_string(part.masses.size()) + " masses for " +
+                                           std::to_string(n_rows) + " tokens"};
+    }
+    for (const float mass : part.masses) {
+        if (!std::isfinite(mass) || mass <= 0.0F) {
+            return {Code::InvalidArgument, name + " has a mass that is not positive"};
+        }
+    }
+    return ok_status();
+}
+
+// The rows of a prompt that was checked.
+std::vector<LiveRow> rows_of_parts(const PrefillRequest& request, std::size_t width) {
+    std::vector<LiveRow> rows;
+    std::int32_t n_visual = 0;
+    std::int32_t unpruned = 0;  // where the part begins in the unpruned prompt
+    for (const PromptPart& part : request.parts) {
+        const std::size_t n = part.tokens.empty() ? part.embeddings.size() / width : part.tokens.size();
+        for (std::size_t i = 0; i < n; ++i) {
+            LiveRow row;
+            row.sequence_index = static_cast<std::int32_t>(rows.size());
+            const auto place = part.places.empty() ? static_cast<std::int32_t>(i) : part.places[i];
+            row.position = request.positions == PositionRule::Compact ? row.sequence_index : unpruned + place;
+            if (part.tokens.empty()) row.visual_index = n_visual++;
+            if (!part.masses.empty()) row.mass = part.masses[i];
+            rows.push_back(row);
+        }
+        unpruned += part.places.empty() ? static_cast<std::int32_t>(n) : part.n_unpruned;
+    }
+    return rows;
 }
 
 Status check_parts(const PrefillRequest& request, const model::TextConfig& config,
@@ -46,6 +93,7 @@ Status check_parts(const PrefillRequest& request, const model::TextConfig& confi
             return {Code::InvalidArgument, "visual token " + std::to_string(row) + " in " + name +
                                                " has an entry that is not finite"};
         }
+        CLASP_RETURN_IF_ERROR(check_places(part, part.embeddings.size() / width, name));
         is_visual.insert(is_visual.end(), part.tokens.size(), false);
         is_visual.insert(is_visual.end(), part.embeddings.size() / width, true);
     }
@@ -100,15 +148,6 @@ Status check_stages(const PrefillRequest& request, const std::vector<bool>& is_v
     return ok_status();
 }
 
-// Keeps the columns of visual rows of a table with one column per row.
-std::vector<float> visual_columns(const std::vector<float>& table, std::span<const LiveRow> rows) {
-    std::vector<float> result;
-    for (std::size_t i = 0; i < table.size(); ++i) {
-        if (rows[i % rows.size()].visual_index >= 0) result.push_back(table[i]);
-    }
-    return result;
-}
-
 Result<std::vector<std::int32_t>> rows_of(std::span<const std::int32_t> tokens, const LiveRows& live) {
     std::vector<std::int32_t> rows;
     for (const std::int32_t token : tokens) {
@@ -138,10 +177,10 @@ Result<PrefillResult> DecoderSession::prefill(const PrefillRequest& request) {
     const model::TextConfig& config = model().config();
     std::vector<bool> is_visual;
     CLASP_RETURN_IF_ERROR(check_parts(request, config, is_visual));
-    CLASP_RETURN_IF_ERROR(check_length(is_visual.size(), request.room, config.context_length));
     CLASP_RETURN_IF_ERROR(check_stages(request, is_visual, config.n_layers));
-
-    LiveRows live(is_visual);
+    LiveRows live(rows_of_parts(request, static_cast<std::size_t>(config.width)));
+    const std::int32_t end = live.rows().back().position + 1;
+    CLASP_RETURN_IF_ERROR(check_length(static_cast<std::size_t>(end), request.room, config.context_length));
     PrefillResult result;
     runner_->set_cancel(request.cancel);
     Status status = run_prompt(request, live, result);
@@ -150,7 +189,7 @@ Result<PrefillResult> DecoderSession::prefill(const PrefillRequest& request) {
         runner_->clear();
         return status;
     }
-    next_position_ = static_cast<std::int32_t>(is_visual.size());
+    next_position_ = end;
     room_ = request.room;
     result.logits.assign(runner_->logits().begin(), runner_->logits().end());
     result.kv_bytes = kv().bytes();
@@ -166,12 +205,19 @@ Status DecoderSession::run_prompt(const PrefillRequest& request, LiveRows& live,
         const auto layer = static_cast<std::size_t>(stage.layer);
         CLASP_RETURN_IF_ERROR(run_blocks(next, layer, live, request.room, result));
         next = layer;
-        CLASP_ASSIGN_OR_RETURN(const StageChoice choice, choose(request, i, live, result));
+        StageSight sight;
+        Clock::time_point start = Clock::now();
+        CLASP_RETURN_IF_ERROR(probe(request, stage, live, sight));
+        result.probe_ms += ms_since(start);
         if (stage.mode == StageMode::After) {
             CLASP_RETURN_IF_ERROR(run_blocks(next, layer + 1, live, request.room, result));
             next = layer + 1;
         }
-        CLASP_RETURN_IF_ERROR(drop(choice, stage.layer, live, result));
+        start = Clock::now();
+        CLASP_RETURN_IF_ERROR(look_at_hidden(stage.probe, live, sight));
+        result.probe_ms += ms_since(start);
+        CLASP_ASSIGN_OR_RETURN(const StageChoice choice, choose(request, i, live, sight, result));
+        CLASP_RETURN_IF_ERROR(drop(request, choice, stage.layer, live, result));
     }
     return run_blocks(next, model().weights().blocks.size(), live, request.room, result);
 }
@@ -185,70 +231,135 @@ Status DecoderSession::run_blocks(std::size_t first, std::size_t last, const Liv
     return ok_status();
 }
 
-Result<StageChoice> DecoderSession::choose(const PrefillRequest& request, std::size_t stage,
-                                           const LiveRows& live, PrefillResult& result) {
-    const Clock::time_point start = Clock::now();
-    const StageProbe& probe = request.stages[stage].probe;
-    const auto layer = static_cast<std::size_t>(request.stages[stage].layer);
-    const std::vector<TokenIndex> visual = live.visual();
-    StageView view = {.layer = request.stages[stage].layer, .stage = stage, .live = visual};
-
+Status DecoderSession::probe(const PrefillRequest& request, const PrefillStage& stage, const LiveRows& live,
+                             StageSight& sight) {
+    const StageProbe& wanted = stage.probe;
+    const auto layer = static_cast<std::size_t>(stage.layer);
+    const std::vector<std::int32_t> visual = visual_rows(live.rows());
+    const std::size_t n = live.size();
     ProbeValues seen;
-    std::vector<float> scores;
-    std::vector<float> norms;
-    if (probe.scores || probe.key_norms) {
+    if (wanted.scores || wanted.key_norms) {
         std::vector<std::int32_t> references;
-        if (probe.scores) {
+        if (wanted.scores) {
             CLASP_ASSIGN_OR_RETURN(references, rows_of(request.reference_tokens, live));
         }
         CLASP_RETURN_IF_ERROR(runner_->probe(
-            {.layer = layer, .queries = references, .mean = probe.scores, .key_norms = probe.key_norms},
+            {.layer = layer, .queries = references, .mean = wanted.scores, .key_norms = wanted.key_norms},
             live.rows(), seen));
-        scores = visual_columns(seen.mean, live.rows());
-        norms = visual_columns(seen.key_norms, live.rows());
-        view.scores = scores;
-        view.key_norms = norms;
-    }
-    std::vector<float> rows;
-    if (!probe.row_queries.empty()) {
-        CLASP_ASSIGN_OR_RETURN(const auto queries, rows_of(probe.row_queries, live));
-        CLASP_RETURN_IF_ERROR(runner_->probe(
-            {.layer = layer, .queries = queries, .rows = true, .rows_are_logits = probe.rows_are_logits},
-            live.rows(), seen));
-        rows = visual_columns(seen.rows, live.rows());
-        view.rows = rows;
-    }
-    std::vector<float> hidden;
-    if (probe.hidden) {
-        std::vector<std::int32_t> visual_rows;
-        for (std::size_t i = 0; i < live.size(); ++i) {
-            if (live.rows()[i].visual_index >= 0) visual_rows.push_back(static_cast<std::int32_t>(i));
+        sight.scores = columns(seen.mean, n, visual);
+        sight.key_norms = columns(seen.key_norms, n, visual);
+        if (wanted.text) {
+            sight.text_key_norms = columns(seen.key_norms, n, text_rows_after_images(live.rows()));
         }
-        hidden = runner_->hidden(visual_rows);
-        view.hidden = hidden;
     }
-    result.probe_ms += ms_since(start);
+    if (!wanted.row_queries.empty()) {
+        CLASP_ASSIGN_OR_RETURN(const auto queries, rows_of(wanted.row_queries, live));
+        CLASP_RETURN_IF_ERROR(runner_->probe({.layer = layer,
+                                              .queries = queries,
+                                              .rows = !wanted.rows_per_head,
+                                              .rows_are_logits = wanted.rows_are_logits,
+                                              .heads = wanted.rows_per_head},
+                                             live.rows(), seen));
+        sight.rows = columns(wanted.rows_per_head ? seen.heads : seen.rows, n, visual);
+        sight.rotation_bias = columns(seen.rotation_bias, n, visual);
+    }
+    return ok_status();
+}
 
-    const Clock::time_point select_start = Clock::now();
+Status DecoderSession::look_at_hidden(const StageProbe& wanted, const LiveRows& live, StageSight& sight) {
+    if (!wanted.hidden && !wanted.hidden_after_norm) return ok_status();
+    const auto look = [&](std::span<const std::int32_t> rows) -> Result<std::vector<float>> {
+        if (rows.empty()) return std::vector<float>();
+        if (wanted.hidden_after_norm) return runner_->normed_hidden(rows);
+        return runner_->hidden(rows);
+    };
+    CLASP_ASSIGN_OR_RETURN(sight.hidden, look(visual_rows(live.rows())));
+    if (wanted.text) {
+        CLASP_ASSIGN_OR_RETURN(sight.text_hidden, look(text_rows_after_images(live.rows())));
+    }
+    return ok_status();
+}
+
+Result<StageChoice> DecoderSession::choose(const PrefillRequest& request, std::size_t stage,
+                                           const LiveRows& live, const StageSight& sight,
+                                           PrefillResult& result) {
+    const std::vector<TokenIndex> visual = live.visual();
+    StageView view = sight.view();
+    view.layer = request.stages[stage].layer;
+    view.stage = stage;
+    view.live = visual;
+    const Clock::time_point start = Clock::now();
     Result<StageChoice> choice = request.selector(view);
-    result.select_ms += ms_since(select_start);
+    result.select_ms += ms_since(start);
     if (!choice.ok()) {
         return choice.status().with_context("the stage at layer " + std::to_string(view.layer));
     }
     return choice;
 }
 
-Status DecoderSession::drop(const StageChoice& choice, std::int32_t layer, LiveRows& live,
-                            PrefillResult& result) {
+Status DecoderSession::drop(const PrefillRequest& request, const StageChoice& choice, std::int32_t layer,
+                            LiveRows& live, PrefillResult& result) {
     const std::size_t before = live.visual().size();
-    auto rows = live.apply(choice);
+    CLASP_ASSIGN_OR_RETURN(const auto merged, merged_rows(choice, live));
+    auto rows = live.apply(choice, request.positions);
     if (!rows.ok()) return rows.status().with_context("the stage at layer " + std::to_string(layer));
     if (live.size() == 0) {
         return {Code::InvalidArgument,
                 "the stage at layer " + std::to_string(layer) + " keeps no token at all"};
     }
     result.stages.push_back({layer, before, live.visual().size()});
-    return runner_->gather(*rows);
+    CLASP_RETURN_IF_ERROR(runner_->gather(*rows));
+    for (const auto& [token, values] : merged) {
+        for (std::size_t row = 0; row < live.size(); ++row) {
+            if (live.rows()[row].visual_index == static_cast<std::int32_t>(token)) {
+                runner_->set_hidden(row, values);
+            }
+        }
+    }
+    return ok_status();
+}
+
+// The hidden states of the merged tokens, before anything moves.
+Result<std::vector<std::pair<TokenIndex, std::vector<float>>>> DecoderSession::merged_rows(
+    const StageChoice& choice, const LiveRows& live) const {
+    std::vector<std::pair<TokenIndex, std::vector<float>>> result;
+    if (choice.merged.empty()) return result;
+    std::map<TokenIndex, std::int32_t> row_of;
+    for (const std::int32_t row : visual_rows(live.rows())) {
+        row_of[static_cast<TokenIndex>(live.rows()[static_cast<std::size_t>(row)].visual_index)] = row;
+    }
+    for (const MergedToken& merged : choice.merged) {
+        std::vector<float> sum(static_cast<std::size_t>(model().config().width));
+        for (const MergedToken::Source& source : merged.sources) {
+            const auto found = row_of.find(source.token);
+            if (found == row_of.end() || !std::isfinite(source.weight)) {
+                return Status(Code::InvalidArgument, "a selection merges visual token " +
+                                                         std::to_string(source.token) +
+                                                         ", which is not alive");
+            }
+            const std::vector<float> values = runner_->hidden(std::span(&found->second, 1));
+            for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += source.weight * values[i];
+        }
+        result.emplace_back(merged.token, std::move(sum));
+    }
+    return result;
+}
+
+Result<std::vector<float>> DecoderSession::embed(std::span<const std::int32_t> tokens) {
+    runner_->clear();
+    next_position_ = 0;
+    room_ = 0;
+    const std::vector<PromptPart> parts = {{.tokens = tokens}};
+    PrefillRequest request;
+    request.parts = parts;
+    std::vector<bool> is_visual;
+    CLASP_RETURN_IF_ERROR(check_parts(request, model().config(), is_visual));
+    CLASP_RETURN_IF_ERROR(runner_->embed(parts));
+    std::vector<std::int32_t> rows(tokens.size());
+    std::iota(rows.begin(), rows.end(), 0);
+    std::vector<float> values = runner_->hidden(rows);
+    runner_->clear();
+    return values;
 }
 
 Result<std::span<const float>> DecoderSession::decode(std::int32_t token, const std::atomic<bool>* cancel) {
@@ -264,7 +375,7 @@ Result<std::span<const float>> DecoderSession::decode(std::int32_t token, const 
                       "no room for another token after position " + std::to_string(next_position_ - 1));
     }
     runner_->set_cancel(cancel);
-    const Status status = runner_->decode(token, next_position_);
+    const Status status = runner_->decode(token);
     runner_->set_cancel(nullptr);
     if (!status.ok()) return status;
     ++next_position_;

@@ -1,9 +1,9 @@
 #include "clasp/engine.h"
 
 #include <algorithm>
-#include <span>
 
 #include "base/stopwatch.h"
+#include "engine/decoder_input.h"
 #include "engine/decoder_session.h"
 #include "engine/feature_cache.h"
 #include "engine/file_identity.h"
@@ -19,8 +19,8 @@ namespace clasp {
 
 using engine::DecoderSession;
 using engine::PrefillResult;
-using engine::PromptPart;
 using engine::RequestPlan;
+using engine::RequestShape;
 using engine::VisualInput;
 
 struct Engine::State {
@@ -52,16 +52,6 @@ DecoderShape decoder_shape(const model::TextConfig& config) {
     return shape;
 }
 
-Result<engine::ReferenceMode> reference_mode(ReferenceTokens tokens) {
-    switch (tokens) {
-        case ReferenceTokens::Last: return engine::ReferenceMode::Last;
-        case ReferenceTokens::Post: return engine::ReferenceMode::Post;
-        case ReferenceTokens::Instruction: return engine::ReferenceMode::Instruction;
-        case ReferenceTokens::Raters: break;
-    }
-    return Status(Code::Unsupported, "reference tokens by raters are not available in this version");
-}
-
 model::Compat compat_of(Numbers numbers) {
     return numbers == Numbers::Original ? model::Compat::Original : model::Compat::LlamaCpp;
 }
@@ -71,33 +61,6 @@ Result<model::VisionWeights> find_vision_weights(const std::string& name) {
         if (model::vision_weights_name(weights) == name) return weights;
     }
     return Status(Code::InvalidArgument, "there is no type of vision weights called '" + name + "'");
-}
-
-std::vector<engine::PrefillStage> prefill_stages(const methods::Program& program) {
-    std::vector<engine::PrefillStage> stages;
-    for (const methods::DecoderStage& stage : program.stages) {
-        engine::PrefillStage wanted;
-        wanted.layer = static_cast<std::int32_t>(stage.layer);
-        wanted.mode = stage.mode;
-        wanted.probe.scores = stage.needs.attention == methods::StageNeeds::Attention::Mean;
-        stages.push_back(wanted);
-    }
-    return stages;
-}
-
-// Text tokens and visual embeddings in the order of the prompt; borrows from both.
-std::vector<PromptPart> prompt_parts(const engine::Prompt& prompt, const VisualInput& visual) {
-    std::vector<PromptPart> parts;
-    for (const engine::PromptPiece& piece : prompt.pieces) {
-        PromptPart part;
-        if (piece.image >= 0) {
-            part.embeddings = visual.images[static_cast<std::size_t>(piece.image)].values;
-        } else {
-            part.tokens = piece.tokens;
-        }
-        parts.push_back(part);
-    }
-    return parts;
 }
 
 std::vector<std::size_t> policy_layers(const Policy& policy) {
@@ -110,10 +73,10 @@ std::vector<std::size_t> policy_layers(const Policy& policy) {
     return layers;
 }
 
-TokenCounts count_tokens(const PrefillResult& prefill, std::size_t n_visual, std::size_t n_tokens) {
+TokenCounts count_tokens(const PrefillResult& prefill, const RequestShape& shape) {
     TokenCounts counts;
-    counts.visual = n_visual;
-    counts.text = n_tokens - n_visual;
+    counts.visual = shape.n_visual();
+    counts.text = shape.n_text;
     double sum = 0.0;
     for (const std::int32_t n : prefill.visual_per_layer) sum += static_cast<double>(n);
     if (!prefill.visual_per_layer.empty()) {
@@ -124,61 +87,61 @@ TokenCounts count_tokens(const PrefillResult& prefill, std::size_t n_visual, std
     return counts;
 }
 
-// A request as the decoder gets it.
-struct DecoderInput {
-    engine::Prompt prompt;
-    engine::PromptLayout layout;
-    std::vector<std::int32_t> reference;
-    Schedule schedule;
-};
-
-Result<DecoderInput> lay_out_request(const AskRequest& request, const Policy& policy, const RequestPlan& plan,
-                                     const VisualInput& visual, const model::TextModel& text,
-                                     std::vector<std::string>& notes) {
-    DecoderInput input;
-    CLASP_ASSIGN_OR_RETURN(input.prompt, engine::build_prompt(text, request.question, request.images.size()));
-    if (!input.prompt.note.empty()) notes.push_back(input.prompt.note);
-    std::vector<std::size_t> tokens_per_image;
-    for (const model::VisionTokens& tokens : visual.images) tokens_per_image.push_back(tokens.n_tokens());
-    CLASP_ASSIGN_OR_RETURN(input.layout, engine::lay_out(input.prompt, tokens_per_image));
-    CLASP_ASSIGN_OR_RETURN(const engine::ReferenceMode mode, reference_mode(policy.reference_tokens));
-    input.reference = engine::reference_tokens(input.layout, mode);
-    CLASP_ASSIGN_OR_RETURN(
-        input.schedule,
-        engine::plan_schedule(request, policy, plan, input.layout.n_visual, decoder_shape(text.config()),
-                              input.layout.n_tokens - input.layout.n_visual, notes));
-    if (!input.schedule.note.empty()) notes.push_back(input.schedule.note);
-    return input;
+std::size_t count_text(const engine::Prompt& prompt) {
+    std::size_t n = 0;
+    for (const engine::PromptPiece& piece : prompt.pieces) n += piece.tokens.size();
+    return n;
 }
 
-Result<std::unique_ptr<methods::MethodRun>> start_method(const methods::Method& method,
-                                                         const VisualInput& visual,
-                                                         const Schedule& schedule) {
-    methods::Setup setup;
-    for (const model::VisionTokens& tokens : visual.images) {
-        setup.grids.push_back({tokens.grid.height, tokens.grid.width});
-        setup.n_visual += tokens.n_tokens();
+// What the vision side has to give for a request and its method, which may be null.
+engine::VisualRequest visual_request(const AskRequest& request, const Policy& policy, const RequestPlan& plan,
+                                     const RequestShape& shape, methods::MethodRun* run, ThreadPool& pool) {
+    engine::VisualRequest seeing;
+    seeing.mix = plan.mix;
+    seeing.extra_layers = policy_layers(policy);
+    seeing.compat = compat_of(request.numbers);
+    seeing.want_gram = false;
+    seeing.run = run;
+    seeing.mass = plan.mass;
+    seeing.seed = request.select_seed;
+    seeing.pool = &pool;
+    seeing.cancel = request.cancel;
+    if (run == nullptr) return seeing;
+    const methods::Program& program = run->program();
+    for (const methods::DecoderStage& stage : program.stages) {
+        seeing.want_gram = seeing.want_gram || stage.needs.gram || plan.mass == MassRule::Nearest;
     }
-    setup.n_layers = schedule.per_layer.size();
-    setup.stages = schedule.stages;
-    setup.stage_mode = schedule.stage_mode;
-    return method.start(setup);
+    const std::vector<std::size_t> patches(shape.n_images, shape.vision.n_tokens());
+    seeing.keep = engine::share_in_proportion(std::min(program.entering, shape.n_visual()), patches, patches);
+    return seeing;
 }
 
 engine::StageChooser make_chooser(const AskRequest& request, const Policy& policy, const RequestPlan& plan,
-                                  const VisualInput& visual, methods::MethodRun& run, ThreadPool& pool) {
+                                  const VisualInput& visual, const model::TextConfig& config,
+                                  methods::MethodRun* run, ThreadPool& pool) {
     engine::StageChooserOptions options;
-    options.run = &run;
+    options.run = run;
     options.mass = plan.mass;
     options.split = plan.split;
     options.iterations = static_cast<std::uint32_t>(policy.iterations);
     options.seed = request.select_seed;
-    for (const methods::DecoderStage& stage : run.program().stages) options.keep.push_back(stage.keep);
-    std::vector<GramView> grams;
-    for (const model::VisionTokens& tokens : visual.images) {
-        grams.push_back({tokens.gram.data(), tokens.n_tokens(), tokens.n_tokens()});
+    options.n_layers = static_cast<std::size_t>(config.n_layers);
+    options.n_heads = static_cast<std::size_t>(config.n_heads);
+    options.width = static_cast<std::size_t>(config.width);
+    if (run != nullptr) {
+        for (const methods::DecoderStage& stage : run->program().stages) options.keep.push_back(stage.keep);
     }
-    return {std::move(options), std::move(grams), &pool};
+    std::vector<engine::ChooserImage> images;
+    for (const engine::SeenImage& seen : visual.images) {
+        engine::ChooserImage image;
+        image.n_tokens = seen.n_tokens();
+        if (!seen.gram.empty()) image.gram = {seen.gram.data(), seen.n_tokens(), seen.n_tokens()};
+        image.grid = {seen.grid.height, seen.grid.width};
+        image.places = seen.places;
+        image.masses = seen.masses;
+        images.push_back(image);
+    }
+    return {std::move(options), std::move(images), &pool};
 }
 
 engine::GenerateOptions generate_options(const AskRequest& request) {
@@ -194,13 +157,13 @@ engine::GenerateOptions generate_options(const AskRequest& request) {
 
 // Everything of an answer that is known before generation.
 Answer describe(const Policy& policy, const RequestPlan& plan, const VisualInput& visual,
-                const DecoderInput& input, const PrefillResult& prefill) {
+                const RequestShape& shape, const PrefillResult& prefill) {
     Answer answer;
     answer.chosen_class = plan.chosen_class;
     answer.mix = plan.mix;
     answer.split = plan.split;
-    answer.tokens = count_tokens(prefill, input.layout.n_visual, input.layout.n_tokens);
-    for (const model::VisionTokens& tokens : visual.images) answer.grids.push_back(tokens.grid);
+    answer.tokens = count_tokens(prefill, shape);
+    for (const engine::SeenImage& seen : visual.images) answer.grids.push_back(seen.grid);
     answer.kv_bytes = prefill.kv_bytes;
     answer.policy_name = policy.name;
     answer.policy_hash = policy_hash(policy);
@@ -212,7 +175,7 @@ Answer describe(const Policy& policy, const RequestPlan& plan, const VisualInput
     answer.timings.fuse = visual.fuse_ms;
     answer.timings.project = visual.project_ms;
     answer.timings.gram = visual.gram_ms;
-    answer.timings.select = prefill.select_ms;
+    answer.timings.select = visual.select_ms + prefill.select_ms;
     answer.timings.prefill = prefill.prefill_ms;
     return answer;
 }
@@ -271,38 +234,44 @@ Result<Answer> Engine::ask(const AskRequest& request) const {
     CLASP_ASSIGN_OR_RETURN(const RequestPlan plan,
                            engine::plan_request(request, policy, *state.router, state.vision->info()));
 
-    engine::VisualRequest seeing;
-    seeing.mix = plan.mix;
-    seeing.extra_layers = policy_layers(policy);
-    seeing.compat = compat_of(request.numbers);
-    seeing.want_gram = plan.prunes;
-    seeing.cancel = request.cancel;
+    std::vector<std::string> notes = plan.notes;
+    CLASP_ASSIGN_OR_RETURN(const engine::Prompt prompt,
+                           engine::build_prompt(*state.text, request.question, request.images.size()));
+    if (!prompt.note.empty()) notes.push_back(prompt.note);
+    const RequestShape shape = {request.images.size(), count_text(prompt),
+                                decoder_shape(state.text->config()), state.vision->info()};
+    CLASP_ASSIGN_OR_RETURN(const auto run, engine::start_method(request, policy, plan, shape, notes));
+    CLASP_ASSIGN_OR_RETURN(const engine::PositionRule positions,
+                           engine::position_rule(request.position_mode, run.get()));
+    CLASP_ASSIGN_OR_RETURN(const auto session, DecoderSession::create(state.text));
+
+    engine::VisualRequest seeing = visual_request(request, policy, plan, shape, run.get(), state.pool);
+    CLASP_ASSIGN_OR_RETURN(const std::vector<float> words, engine::embed_words(run.get(), prompt, *session));
+    const auto width = static_cast<std::size_t>(state.text->config().width);
+    seeing.text = {words.data(), words.size() / width, width, width};
     CLASP_ASSIGN_OR_RETURN(const auto vision, model::VisionSession::create(state.vision));
     CLASP_ASSIGN_OR_RETURN(
         const VisualInput visual,
         engine::prepare_images(request.images, seeing, *vision, state.vision_id, state.cache.get()));
-    std::vector<std::string> notes = plan.notes;
     notes.insert(notes.end(), visual.notes.begin(), visual.notes.end());
-    CLASP_ASSIGN_OR_RETURN(const DecoderInput input,
-                           lay_out_request(request, policy, plan, visual, *state.text, notes));
 
-    CLASP_ASSIGN_OR_RETURN(const auto run, start_method(*plan.method, visual, input.schedule));
-    engine::StageChooser chooser = make_chooser(request, policy, plan, visual, *run, state.pool);
-    const std::vector<PromptPart> parts = prompt_parts(input.prompt, visual);
-    const std::vector<engine::PrefillStage> stages = prefill_stages(run->program());
+    engine::StageChooser chooser =
+        make_chooser(request, policy, plan, visual, state.text->config(), run.get(), state.pool);
     const engine::GenerateOptions generating = generate_options(request);
-    engine::PrefillRequest reading;
-    reading.parts = parts;
-    reading.reference_tokens = input.reference;
-    reading.stages = stages;
+    CLASP_ASSIGN_OR_RETURN(
+        const engine::DecoderInput input,
+        engine::lay_out_decoder(prompt, visual, run.get(), policy.reference_tokens, *session));
+    engine::PrefillRequest reading = input.request();
+    reading.positions = positions;
     reading.selector = [&chooser](const engine::StageView& view) { return chooser.choose(view); };
     reading.room = engine::room_for(generating.max_tokens);
     reading.cancel = request.cancel;
-    CLASP_ASSIGN_OR_RETURN(const auto session, DecoderSession::create(state.text));
     CLASP_ASSIGN_OR_RETURN(PrefillResult prefill, session->prefill(reading));
 
-    Answer answer = describe(policy, plan, visual, input, prefill);
-    answer.stages = chooser.reports();
+    Answer answer = describe(policy, plan, visual, shape, prefill);
+    answer.positions = positions == engine::PositionRule::Keep ? "keep" : "compact";
+    answer.stages = visual.reports;
+    answer.stages.insert(answer.stages.end(), chooser.reports().begin(), chooser.reports().end());
     answer.notes = std::move(notes);
     answer.timings.first_token = watch.elapsed_ms();
     CLASP_ASSIGN_OR_RETURN(engine::GenerateResult generated,

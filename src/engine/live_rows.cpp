@@ -28,18 +28,16 @@ std::vector<TokenIndex> LiveRows::visual() const {
 }
 
 std::int32_t LiveRows::find(std::int32_t sequence_index) const {
-    const auto found =
-        std::lower_bound(rows_.begin(), rows_.end(), sequence_index,
-                         [](const LiveRow& row, std::int32_t index) { return row.sequence_index < index; });
-    if (found == rows_.end() || found->sequence_index != sequence_index) return -1;
-    return static_cast<std::int32_t>(found - rows_.begin());
+    const auto found = std::find_if(rows_.begin(), rows_.end(),
+                                    [&](const LiveRow& row) { return row.sequence_index == sequence_index; });
+    return found == rows_.end() ? -1 : static_cast<std::int32_t>(found - rows_.begin());
 }
 
 bool LiveRows::has_masses() const {
     return std::any_of(rows_.begin(), rows_.end(), [](const LiveRow& row) { return row.mass != 1.0F; });
 }
 
-Result<std::vector<std::int32_t>> LiveRows::apply(const StageChoice& choice) {
+Result<std::vector<std::int32_t>> LiveRows::apply(const StageChoice& choice, PositionRule positions) {
     if (!choice.masses.empty() && choice.masses.size() != choice.kept.size()) {
         return Status(Code::InvalidArgument, "a selection keeps " + std::to_string(choice.kept.size()) +
                                                  " tokens but gives " + std::to_string(choice.masses.size()) +
@@ -47,22 +45,40 @@ Result<std::vector<std::int32_t>> LiveRows::apply(const StageChoice& choice) {
     }
     std::vector<std::int32_t> stay;
     std::vector<LiveRow> next;
+    std::vector<bool> is_taken(rows_.size());
     std::size_t k = 0;
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-        LiveRow row = rows_[i];
-        if (row.visual_index >= 0) {
-            if (k == choice.kept.size() || choice.kept[k] != static_cast<TokenIndex>(row.visual_index))
-                continue;
-            if (!choice.masses.empty()) row.mass = choice.masses[k];
-            if (!std::isfinite(row.mass) || row.mass <= 0.0F) {
-                return Status(Code::InvalidArgument, "the mass of visual token " +
-                                                         std::to_string(row.visual_index) + " is " +
-                                                         std::to_string(row.mass) + ", not positive");
-            }
-            ++k;
+    for (std::size_t begin = 0; begin < rows_.size();) {
+        if (rows_[begin].visual_index < 0) {
+            stay.push_back(static_cast<std::int32_t>(begin));
+            next.push_back(rows_[begin++]);
+            continue;
         }
-        stay.push_back(static_cast<std::int32_t>(i));
-        next.push_back(row);
+        // A run of visual tokens gives way to those of it that are kept, in the order of the choice.
+        std::size_t end = begin;
+        while (end < rows_.size() && rows_[end].visual_index >= 0) ++end;
+        std::size_t earliest = begin;
+        for (; k < choice.kept.size(); ++k) {
+            const auto is_wanted = [&](const LiveRow& row) {
+                return row.visual_index >= 0 && static_cast<TokenIndex>(row.visual_index) == choice.kept[k];
+            };
+            const auto first = rows_.begin() + static_cast<std::ptrdiff_t>(earliest);
+            const auto last = rows_.begin() + static_cast<std::ptrdiff_t>(end);
+            const auto found = std::find_if(first, last, is_wanted);
+            if (found == last) break;
+            const auto row = static_cast<std::size_t>(found - rows_.begin());
+            if (is_taken[row]) break;
+            is_taken[row] = true;
+            if (choice.merged.empty()) earliest = row + 1;
+            stay.push_back(static_cast<std::int32_t>(row));
+            next.push_back(*found);
+            if (!choice.masses.empty()) next.back().mass = choice.masses[k];
+            if (!std::isfinite(next.back().mass) || next.back().mass <= 0.0F) {
+                return Status(Code::InvalidArgument, "the mass of visual token " +
+                                                         std::to_string(next.back().visual_index) + " is " +
+                                                         std::to_string(next.back().mass) + ", not positive");
+            }
+        }
+        begin = end;
     }
     if (k != choice.kept.size()) {
         return Status(Code::InvalidArgument, "a selection keeps visual token " +
@@ -70,6 +86,9 @@ Result<std::vector<std::int32_t>> LiveRows::apply(const StageChoice& choice) {
                                                  ", which is not alive or out of ascending order");
     }
     rows_ = std::move(next);
+    if (positions == PositionRule::Compact) {
+        for (std::size_t i = 0; i < rows_.size(); ++i) rows_[i].position = static_cast<std::int32_t>(i);
+    }
     return stay;
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "clasp/select.h"
@@ -13,40 +14,60 @@
 namespace clasp::engine {
 
 // One token of the prompt. Text tokens have visual_index -1; visual tokens are numbered from 0 over all
-// images of the prompt, in order.
+// images of the prompt, in the order in which they entered.
 struct LiveRow {
-    std::int32_t sequence_index = 0;  // place in the unpruned prompt
-    std::int32_t position = 0;        // for the rotation of queries and keys; never changes
+    std::int32_t sequence_index = 0;  // place in the prompt as it entered
+    std::int32_t position = 0;        // for the rotation of queries and keys
     std::int32_t visual_index = -1;
     float mass = 1.0F;  // how many tokens of the unpruned prompt it stands for
 };
 
+// What kept tokens do with their positions when others leave.
+enum class PositionRule : std::uint8_t {
+    Keep,     // nothing
+    Compact,  // all rows count 0, 1, 2, ... anew
+};
+
+// A token that becomes a weighted sum of live ones.
+struct MergedToken {
+    struct Source {
+        TokenIndex token = 0;  // visual index, alive before the stage
+        float weight = 0.0F;
+    };
+    TokenIndex token = 0;  // visual index whose place it takes, one of the kept
+    std::vector<Source> sources;
+};
+
 // What a selection decides at one stage.
 struct StageChoice {
-    std::vector<TokenIndex> kept;  // visual indices, ascending, a subset of the live ones
+    std::vector<TokenIndex> kept;  // visual indices, a subset of the live ones; ascending unless some merge
     std::vector<float> masses;     // of the kept tokens, in the same order; empty: unchanged
+    std::vector<MergedToken> merged = {};
 };
 
 class LiveRows {
    public:
     // All tokens alive, with mass 1. is_visual has one entry per token of the prompt.
     explicit LiveRows(const std::vector<bool>& is_visual);
+    // Rows as they are given, in the order of the prompt.
+    explicit LiveRows(std::vector<LiveRow> rows) : rows_(std::move(rows)) {}
 
     [[nodiscard]] std::span<const LiveRow> rows() const { return rows_; }
     [[nodiscard]] std::size_t size() const { return rows_.size(); }
-    // The visual indices that are alive, ascending.
+    // The visual indices that are alive, in the order of the rows.
     [[nodiscard]] std::vector<TokenIndex> visual() const;
-    // The row that holds a token of the unpruned prompt, or -1 if it was dropped.
+    // The row that holds a token of the prompt, or -1 if it was dropped.
     [[nodiscard]] std::int32_t find(std::int32_t sequence_index) const;
     [[nodiscard]] bool has_masses() const;
 
-    // Drops every visual token that the choice does not keep; text stays. Returns the rows that stay, as
-    // row numbers before the call. An index that is out of order, out of range or not alive, and a mass
-    // that is not a positive finite number, are refused, and nothing changes then.
-    Result<std::vector<std::int32_t>> apply(const StageChoice& choice);
+    // Drops every visual token that the choice does not keep; text stays. Returns the rows that stay, in
+    // their new order, as row numbers before the call. An index that is out of order, out of range or not
+    // alive, and a mass that is not a positive finite number, are refused, and nothing changes then.
+    Result<std::vector<std::int32_t>> apply(const StageChoice& choice,
+                                            PositionRule positions = PositionRule::Keep);
 
    private:
-    std::vector<LiveRow> rows_;  // ascending sequence_index
+    std::vector<LiveRow> rows_;
 };
 
 // ln(mass) per row: what is added to the attention logits of that row's key.

@@ -5,7 +5,7 @@
 // against the keys of all live tokens give attention rows (softmax over the whole causal row, mean over
 // heads, mean over reference tokens) that score the visual tokens. A selector chooses; block l and all
 // later ones (StageMode::Before), or only the later ones (StageMode::After), run on what it keeps.
-// Kept tokens keep their positions.
+// Kept tokens keep their positions unless the request asks for compact ones.
 #pragma once
 
 #include <atomic>
@@ -26,16 +26,24 @@ namespace clasp::engine {
 struct PromptPart {
     std::span<const std::int32_t> tokens = {};
     std::span<const float> embeddings = {};
+    // Of embeddings that lost tokens before the decoder, borrowed: each one's place among the unpruned
+    // ones, how many those were, and how many each stands for. Empty: nothing was lost; every one counts 1.
+    std::span<const std::int32_t> places = {};
+    std::int32_t n_unpruned = 0;
+    std::span<const float> masses = {};
 };
 
-// What a selector wants to see at a stage. Tokens are named by their place in the unpruned prompt.
+// What a selector wants to see at a stage. Tokens are named by their place in the prompt as it entered.
 struct StageProbe {
     bool scores = true;
     // One attention row each, mean over heads; dropped tokens cannot ask.
     std::vector<std::int32_t> row_queries = {};
     bool rows_are_logits = false;
+    bool rows_per_head = false;  // rows head by head, as probabilities, and the rotation's bias
     bool key_norms = false;
-    bool hidden = false;
+    bool hidden = false;             // what enters the block (Before) or leaves it (After)
+    bool hidden_after_norm = false;  // the same after the model's last norm
+    bool text = false;               // key norms and hidden states of the text after the last image too
 };
 
 struct PrefillStage {
@@ -50,20 +58,25 @@ struct StageView {
     std::size_t stage = 0;                  // number of the stage in the request
     std::span<const TokenIndex> live = {};  // visual indices
     std::span<const float> scores = {};     // per live token, without any mass
-    std::span<const float> rows = {};       // row_queries x live
-    std::span<const float> key_norms = {};  // per live token: L1 norm of its rotated keys
-    std::span<const float> hidden = {};     // live x width: what enters the block
+    std::span<const float> rows = {};       // row_queries x live, or heads x row_queries x live
+    // row_queries x live: scaled products of vectors of ones, rotated to the positions of query and key.
+    std::span<const float> rotation_bias = {};
+    std::span<const float> key_norms = {};       // per live token: L1 norm of its rotated keys
+    std::span<const float> hidden = {};          // live x width
+    std::span<const float> text_key_norms = {};  // per text token after the last visual one
+    std::span<const float> text_hidden = {};
 };
 
 using StageSelector = std::function<Result<StageChoice>(const StageView& view)>;
 
 struct PrefillRequest {
     std::span<const PromptPart> parts = {};
-    std::span<const std::int32_t> reference_tokens = {};  // text tokens, by place in the unpruned prompt
+    std::span<const std::int32_t> reference_tokens = {};  // text tokens, by place in the prompt
     std::span<const PrefillStage> stages = {};            // rising layers
     StageSelector selector = {};                          // called once per stage, on the calling thread
-    std::int32_t room = 0;                                // decode() calls to reserve cells for
-    const std::atomic<bool>* cancel = nullptr;            // checked often; may be null
+    PositionRule positions = PositionRule::Keep;
+    std::int32_t room = 0;                      // decode() calls to reserve cells for
+    const std::atomic<bool>* cancel = nullptr;  // checked often; may be null
 };
 
 struct StageResult {

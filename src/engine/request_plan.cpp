@@ -1,6 +1,9 @@
 #include "engine/request_plan.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <cmath>
 
 #include "base/text.h"
 
@@ -68,18 +71,26 @@ Result<RequestPlan> plan_request(const AskRequest& request, const Policy& policy
     const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - begin;
     plan.route_ms = elapsed.count();
 
+    CLASP_ASSIGN_OR_RETURN(plan.method,
+                           methods::find_method(request.method.empty() ? policy.method : request.method));
+    CLASP_ASSIGN_OR_RETURN(plan.settings, methods::Settings::read(plan.method->name, plan.method->options,
+                                                                  request.method_options));
+    CLASP_ASSIGN_OR_RETURN(plan.budget_kind, methods::parse_budget_kind(request.budget_kind));
     const auto compat =
         request.numbers == Numbers::Original ? model::Compat::Original : model::Compat::LlamaCpp;
-    if (request.vanilla || !request.use_fusion) {
+    if (request.vanilla || !request.use_fusion.value_or(plan.method->mixes_layers)) {
         plan.mix = {{vision.default_layer(compat), 1.0}};
     } else {
         CLASP_ASSIGN_OR_RETURN(plan.mix, mix_for(policy, plan.chosen_class.id));
         CLASP_RETURN_IF_ERROR(check_mix(plan.mix, policy, vision));
     }
     plan.split = policy.classes[plan.chosen_class.id].split;
-    CLASP_ASSIGN_OR_RETURN(plan.method,
-                           methods::find_method(request.method.empty() ? policy.method : request.method));
+    if (request.mass == MassRule::Nearest && !plan.method->drops) {
+        return invalid("method '" + std::string(plan.method->name) +
+                       "' leaves no masses: it merges what it takes away, or nothing survives it");
+    }
     plan.mass = request.mass.value_or(plan.method->uses_masses ? MassRule::Nearest : policy.mass);
+    if (!plan.method->drops) plan.mass = MassRule::None;
     const bool has_schedule = !request.forced_stages.empty() || !request.schedule_name.empty();
     plan.prunes = !request.vanilla && (has_schedule || request.budget.kind != BudgetSpec::Kind::None);
     return plan;
@@ -104,19 +115,41 @@ constexpr double kAutoPercent = 33.0;
 // Below this share of the prefill a saving is within the noise.
 constexpr double kWorthwhile = 0.02;
 
-}  // namespace
+// Proportions of the counts at the stages of the paper's schedule for 192 tokens.
+constexpr std::array kPublishedProportions = {300.0, 200.0, 110.0};
 
-Result<Schedule> plan_schedule(const AskRequest& request, const Policy& policy, const RequestPlan& plan,
-                               std::size_t n_visual, const DecoderShape& shape, std::size_t n_text,
-                               std::vector<std::string>& notes) {
-    ScheduleRequest wanted = schedule_request(policy, n_visual, shape.n_layers, request.budget);
-    if (!plan.prunes) {
-        wanted = {};
-        wanted.n_visual = n_visual;
-        wanted.n_layers = shape.n_layers;
-        wanted.budget = {BudgetSpec::Kind::None, 0.0};
-        return make_schedule(wanted);
+// Stages such that a budget of another kind than the average is met.
+Result<std::vector<Stage>> stages_for_kind(const ScheduleRequest& wanted, const methods::Budget& budget,
+                                           std::string_view method) {
+    std::vector<std::size_t> layers = wanted.stage_layers;
+    if (layers.empty()) {
+        CLASP_ASSIGN_OR_RETURN(layers, default_stage_layers(wanted.n_layers));
     }
+    std::vector<methods::StageShape> shapes;
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+        const double halved = std::ldexp(1.0, -static_cast<int>(i));
+        shapes.push_back(
+            {layers[i], layers.size() == kPublishedProportions.size() ? kPublishedProportions[i] : halved});
+    }
+    CLASP_ASSIGN_OR_RETURN(const auto counts, methods::solve_stage_counts(wanted.n_visual, wanted.n_layers,
+                                                                          shapes, budget, method));
+    std::vector<Stage> stages;
+    for (std::size_t i = 0; i < layers.size(); ++i) stages.push_back({layers[i], counts[i]});
+    return stages;
+}
+
+double tokens_of(const BudgetSpec& budget, std::size_t n_visual) {
+    if (budget.kind == BudgetSpec::Kind::Tokens) return budget.value;
+    const double percent = budget.kind == BudgetSpec::Kind::Percent ? budget.value : kAutoPercent;
+    return percent / 100.0 * static_cast<double>(n_visual);
+}
+
+// The schedule of methods on the policy's stages.
+Result<Schedule> policy_schedule(const AskRequest& request, const Policy& policy, const RequestPlan& plan,
+                                 const RequestShape& shape) {
+    ScheduleRequest wanted =
+        schedule_request(policy, shape.n_visual(), shape.decoder.n_layers, request.budget);
+    const bool is_counted = plan.budget_kind != methods::BudgetKind::Average;
     if (!request.forced_stages.empty()) {
         wanted.forced = request.forced_stages;
         wanted.stage_layers.clear();
@@ -124,25 +157,107 @@ Result<Schedule> plan_schedule(const AskRequest& request, const Policy& policy, 
     } else if (!request.schedule_name.empty()) {
         wanted.named = request.schedule_name;
         wanted.forced.clear();
+    } else if (is_counted) {
+        const methods::Budget budget = {tokens_of(request.budget, shape.n_visual()), plan.budget_kind};
+        CLASP_ASSIGN_OR_RETURN(wanted.forced, stages_for_kind(wanted, budget, plan.method->name));
+        wanted.stage_layers.clear();
+        wanted.named.clear();
+    } else if (wanted.forced.empty() && wanted.named.empty() &&
+               request.budget.kind == BudgetSpec::Kind::Auto) {
+        wanted.budget = {BudgetSpec::Kind::Percent, kAutoPercent};
     }
-    const bool is_auto =
-        wanted.forced.empty() && wanted.named.empty() && request.budget.kind == BudgetSpec::Kind::Auto;
-    if (is_auto) wanted.budget = {BudgetSpec::Kind::Percent, kAutoPercent};
-    CLASP_ASSIGN_OR_RETURN(Schedule schedule, make_schedule(wanted));
-    CLASP_ASSIGN_OR_RETURN(const ScheduleCost cost, schedule_cost(schedule, shape, n_visual, n_text, 0));
-    const double saved = cost.prefill_unpruned.total() - cost.prefill.total();
-    const double spent = selection_flops(n_visual, shape, n_text, schedule.stages.size());
-    if (saved - spent > kWorthwhile * cost.prefill_unpruned.total()) return schedule;
-    if (!is_auto) {
-        if (!schedule.stages.empty()) {
-            notes.push_back(
-                "pruning this model saves about as much as choosing the tokens costs; it may not be faster");
-        }
-        return schedule;
-    }
-    notes.push_back("not pruned: choosing tokens would cost about as much as it saves on this model");
-    wanted.budget = {BudgetSpec::Kind::None, 0.0};
     return make_schedule(wanted);
+}
+
+// How many visual tokens each layer processes under a program.
+Schedule schedule_of(const methods::Program& program, std::size_t n_layers) {
+    Schedule schedule;
+    std::size_t live = program.entering;
+    std::size_t next = 0;
+    for (std::size_t layer = 0; layer < n_layers; ++layer) {
+        while (next < program.stages.size()) {
+            const methods::DecoderStage& stage = program.stages[next];
+            if (stage.layer + (stage.mode == StageMode::After ? 1 : 0) > layer) break;
+            live = std::min(live, stage.keep);
+            ++next;
+        }
+        schedule.per_layer.push_back(live);
+    }
+    return schedule;
+}
+
+// Whether a program saves clearly more than choosing costs.
+Result<bool> is_worthwhile(const methods::Program& program, const RequestShape& shape) {
+    CLASP_ASSIGN_OR_RETURN(const ScheduleCost cost,
+                           schedule_cost(schedule_of(program, shape.decoder.n_layers), shape.decoder,
+                                         shape.n_visual(), shape.n_text, 0));
+    const double saved = cost.prefill_unpruned.total() - cost.prefill.total();
+    const double spent =
+        selection_flops(shape.n_visual(), shape.decoder, shape.n_text, program.stages.size());
+    return saved - spent > kWorthwhile * cost.prefill_unpruned.total();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<methods::MethodRun>> start_method(const AskRequest& request, const Policy& policy,
+                                                         const RequestPlan& plan, const RequestShape& shape,
+                                                         std::vector<std::string>& notes) {
+    std::unique_ptr<methods::MethodRun> none;
+    if (!plan.prunes) return none;
+    methods::Setup setup;
+    const Grid grid = shape.vision.grid;
+    setup.grids.assign(shape.n_images, {grid.height, grid.width});
+    setup.n_visual = shape.n_visual();
+    setup.n_layers = shape.decoder.n_layers;
+    setup.vision = {.n_blocks = shape.vision.n_blocks,
+                    .feature_layer = shape.vision.feature_layer,
+                    .width = shape.vision.width,
+                    .n_heads = shape.vision.n_heads};
+    setup.budget = {tokens_of(request.budget, setup.n_visual), plan.budget_kind};
+    setup.settings = plan.settings;
+    setup.split = plan.split;
+    setup.iterations = static_cast<std::uint32_t>(policy.iterations);
+    if (plan.method->uses_schedule) {
+        CLASP_ASSIGN_OR_RETURN(const Schedule schedule, policy_schedule(request, policy, plan, shape));
+        if (!schedule.note.empty()) notes.push_back(schedule.note);
+        if (schedule.stages.empty()) return none;
+        setup.stages = schedule.stages;
+        setup.stage_mode = schedule.stage_mode;
+    } else {
+        if (!request.schedule_name.empty()) {
+            return invalid("method '" + std::string(plan.method->name) +
+                           "' has stages of its own; a named schedule does not fit it");
+        }
+        setup.stages = request.forced_stages;
+        if (setup.stages.empty() && setup.budget.tokens >= static_cast<double>(setup.n_visual)) return none;
+    }
+    CLASP_ASSIGN_OR_RETURN(auto run, plan.method->start(setup));
+    const methods::Program& program = run->program();
+    if (!request.forced_stages.empty() && program.stages.empty()) {
+        return invalid("method '" + std::string(plan.method->name) +
+                       "' drops tokens before the decoder; a schedule does not fit it");
+    }
+    notes.insert(notes.end(), program.notes.begin(), program.notes.end());
+    CLASP_ASSIGN_OR_RETURN(const bool pays, is_worthwhile(program, shape));
+    if (pays) return run;
+    if (request.budget.kind == BudgetSpec::Kind::Auto && request.forced_stages.empty() &&
+        request.schedule_name.empty()) {
+        notes.push_back("not pruned: choosing tokens would cost about as much as it saves on this model");
+        return none;
+    }
+    notes.push_back(
+        "pruning this model saves about as much as choosing the tokens costs; it may not be faster");
+    return run;
+}
+
+Result<PositionRule> position_rule(const std::string& mode, const methods::MethodRun* run) {
+    if (mode == "keep") return PositionRule::Keep;
+    if (mode == "compact") return PositionRule::Compact;
+    if (mode != "official") {
+        return invalid("there is no position mode '" + mode + "'; there are official, keep, compact");
+    }
+    const bool compacts = run != nullptr && run->program().positions == methods::Positions::Compact;
+    return compacts ? PositionRule::Compact : PositionRule::Keep;
 }
 
 }  // namespace clasp::engine

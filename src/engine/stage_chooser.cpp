@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "methods/rows.h"
 
 namespace clasp::engine {
 
@@ -33,90 +34,176 @@ std::vector<std::size_t> share_in_proportion(std::size_t total, std::span<const 
     return shares;
 }
 
-StageChooser::StageChooser(StageChooserOptions options, std::vector<GramView> grams, ThreadPool* pool)
-    : options_(std::move(options)), grams_(std::move(grams)), pool_(pool) {
-    TokenIndex first = 0;
-    for (const GramView& gram : grams_) {
-        first_token_.push_back(first);
-        first += static_cast<TokenIndex>(gram.rows);
-        masses_.emplace_back(gram.rows, 1.0F);
+StageChooser::StageChooser(StageChooserOptions options, std::vector<ChooserImage> images, ThreadPool* pool)
+    : options_(std::move(options)), pool_(pool) {
+    TokenIndex first_token = 0;
+    TokenIndex first_patch = 0;
+    for (const ChooserImage& image : images) {
+        ImageState state;
+        state.tokens = image;
+        state.first_token = first_token;
+        state.first_patch = first_patch;
+        state.places.assign(image.places.begin(), image.places.end());
+        if (image.places.empty()) {
+            state.places.resize(image.n_tokens);
+            std::iota(state.places.begin(), state.places.end(), TokenIndex{0});
+        }
+        state.masses.assign(image.masses.begin(), image.masses.end());
+        if (image.masses.empty()) state.masses.assign(image.n_tokens, 1.0F);
+        first_token += static_cast<TokenIndex>(image.n_tokens);
+        first_patch += static_cast<TokenIndex>(std::max(image.grid.size(), image.n_tokens));
+        images_.push_back(std::move(state));
     }
 }
 
 Result<StageChoice> StageChooser::choose(const StageView& view) {
     CLASP_CHECK(view.stage < options_.keep.size());
     // The live tokens of each image are a run of the list.
-    std::vector<std::size_t> begin(grams_.size() + 1, view.live.size());
-    for (std::size_t image = 0; image < grams_.size(); ++image) {
-        begin[image] = static_cast<std::size_t>(
-            std::lower_bound(view.live.begin(), view.live.end(), first_token_[image]) - view.live.begin());
-    }
+    std::vector<std::size_t> end(images_.size());
     std::vector<std::size_t> n_tokens;
     std::vector<std::size_t> n_live;
-    for (std::size_t image = 0; image < grams_.size(); ++image) {
-        n_tokens.push_back(grams_[image].rows);
-        n_live.push_back(begin[image + 1] - begin[image]);
+    std::size_t begin = 0;
+    for (std::size_t image = 0; image < images_.size(); ++image) {
+        const std::size_t limit = images_[image].first_token + images_[image].tokens.n_tokens;
+        end[image] = begin;
+        while (end[image] < view.live.size() && view.live[end[image]] < limit) ++end[image];
+        n_tokens.push_back(images_[image].tokens.n_tokens);
+        n_live.push_back(end[image] - begin);
+        begin = end[image];
     }
     const std::size_t keep = std::min(options_.keep[view.stage], view.live.size());
     const std::vector<std::size_t> shares = share_in_proportion(keep, n_tokens, n_live);
 
     StageReport report;
     report.layer = static_cast<std::size_t>(view.layer);
-    for (std::size_t image = 0; image < grams_.size(); ++image) {
-        if (n_live[image] == 0) continue;
-        const auto scores =
-            view.scores.empty() ? view.scores : view.scores.subspan(begin[image], n_live[image]);
-        CLASP_RETURN_IF_ERROR(choose_in_image(image, view.stage,
-                                              view.live.subspan(begin[image], n_live[image]), scores,
-                                              shares[image], report));
-    }
     StageChoice choice;
-    choice.kept = report.kept;
-    if (options_.mass == MassRule::Nearest) {
-        std::size_t image = 0;
-        for (const TokenIndex token : report.kept) {
-            while (image + 1 < grams_.size() && token >= first_token_[image + 1]) ++image;
-            choice.masses.push_back(masses_[image][token - first_token_[image]]);
-        }
+    for (std::size_t image = 0; image < images_.size(); ++image) {
+        if (n_live[image] == 0) continue;
+        CLASP_RETURN_IF_ERROR(choose_in_image(image, view, end[image] - n_live[image], end[image],
+                                              shares[image], report, choice));
+    }
+    for (auto* list : {&report.kept, &report.pivots, &report.coverage, &report.merged}) {
+        std::sort(list->begin(), list->end());
     }
     reports_.push_back(std::move(report));
     return choice;
 }
 
-Status StageChooser::choose_in_image(std::size_t image, std::size_t stage, std::span<const TokenIndex> live,
-                                     std::span<const float> scores, std::size_t keep, StageReport& report) {
-    if (keep == 0) return ok_status();
-    const TokenIndex first = first_token_[image];
-    if (keep == live.size()) {
-        report.kept.insert(report.kept.end(), live.begin(), live.end());
+namespace {
+
+// Columns begin ... end - 1 of rows with n_columns each.
+std::vector<float> columns_of(std::span<const float> table, std::size_t n_columns, std::size_t begin,
+                              std::size_t end) {
+    std::vector<float> result;
+    for (std::size_t row = 0; row < table.size(); row += n_columns) {
+        const auto part = table.subspan(row + begin, end - begin);
+        result.insert(result.end(), part.begin(), part.end());
+    }
+    return result;
+}
+
+FeatureView rows_of(std::span<const float> values, std::size_t width) {
+    return values.empty() ? FeatureView() : FeatureView{values.data(), values.size() / width, width, width};
+}
+
+}  // namespace
+
+Status StageChooser::choose_in_image(std::size_t image, const StageView& view, std::size_t begin,
+                                     std::size_t end, std::size_t keep, StageReport& report,
+                                     StageChoice& choice) {
+    ImageState& state = images_[image];
+    const std::size_t n = end - begin;
+    std::vector<TokenIndex> own(view.live.begin() + static_cast<std::ptrdiff_t>(begin),
+                                view.live.begin() + static_cast<std::ptrdiff_t>(end));
+    for (TokenIndex& token : own) token -= state.first_token;
+    plan_.clear();
+    if (keep == n) {
+        plan_.keep_all_of(own, methods::Reason::Coverage);
+        record(state, false, report, choice);
         return ok_status();
     }
-    std::vector<TokenIndex> own(live.begin(), live.end());
-    for (TokenIndex& token : own) token -= first;
+    if (keep == 0) return ok_status();
+    const auto part = [&](std::span<const float> values) {
+        return values.empty() ? values : values.subspan(begin, n);
+    };
+    const std::vector<float> rows = columns_of(view.rows, view.live.size(), begin, end);
+    const std::vector<float> bias = columns_of(view.rotation_bias, view.live.size(), begin, end);
     methods::StageInput input;
     input.image = image;
-    input.stage = stage;
-    input.gram = grams_[image];
+    input.stage = view.stage;
+    input.layer = static_cast<std::size_t>(view.layer);
+    input.n_layers = options_.n_layers;
+    input.grid = state.tokens.grid;
     input.live = own;
-    input.scores = scores;
+    input.places = state.places;
     input.keep = keep;
-    input.n_entered = grams_[image].rows;
+    input.n_entered = state.tokens.n_tokens;
+    input.scores = part(view.scores);
+    input.rows = rows_of(rows, n);
+    input.n_heads = options_.n_heads;
+    input.rotation_bias = rows_of(bias, n);
+    input.key_norms = part(view.key_norms);
+    if (!view.hidden.empty()) {
+        input.hidden =
+            rows_of(view.hidden.subspan(begin * options_.width, n * options_.width), options_.width);
+    }
+    input.text_key_norms = view.text_key_norms;
+    if (!view.text_hidden.empty()) input.text_hidden = rows_of(view.text_hidden, options_.width);
+    input.gram = state.tokens.gram;
     input.split = options_.split;
     input.iterations = options_.iterations;
     input.seed = options_.seed;
     input.pool = pool_;
-    plan_.clear();
     CLASP_RETURN_IF_ERROR(options_.run->at_stage(input, plan_));
-    if (options_.mass == MassRule::Nearest) {
-        CLASP_RETURN_IF_ERROR(assign_masses(grams_[image], own, plan_.kept, masses_[image]));
-    }
-    for (std::size_t i = 0; i < plan_.size(); ++i) {
-        const TokenIndex token = plan_.kept[i] + first;
-        report.kept.push_back(token);
-        if (plan_.reasons[i] == methods::Reason::Pivot) report.pivots.push_back(token);
-        if (plan_.reasons[i] == methods::Reason::Coverage) report.coverage.push_back(token);
-    }
+    CLASP_RETURN_IF_ERROR(methods::check_plan(plan_, state.tokens.n_tokens, false));
+    if (options_.mass == MassRule::Nearest) CLASP_RETURN_IF_ERROR(pass_masses(state, own));
+    record(state, true, report, choice);
     return ok_status();
+}
+
+// Sources of a merged token give it their masses, the other dropped tokens give theirs to the nearest kept.
+Status StageChooser::pass_masses(ImageState& image, std::span<const TokenIndex> live) {
+    std::vector<TokenIndex> left(live.begin(), live.end());
+    for (std::size_t i = 0; i < plan_.size(); ++i) {
+        float sum = 0.0F;
+        for (const methods::MergeSource& source : plan_.sources(i)) {
+            sum += image.masses[source.row];
+            image.masses[source.row] = 0.0F;
+            if (source.row != plan_.kept[i]) std::erase(left, source.row);
+        }
+        if (!plan_.sources(i).empty()) image.masses[plan_.kept[i]] = sum;
+    }
+    std::vector<TokenIndex> kept = plan_.kept;
+    std::sort(kept.begin(), kept.end());
+    std::sort(left.begin(), left.end());
+    return assign_masses(image.tokens.gram, left, kept, image.masses);
+}
+
+void StageChooser::record(const ImageState& image, bool has_reasons, StageReport& report,
+                          StageChoice& choice) const {
+    for (std::size_t i = 0; i < plan_.size(); ++i) {
+        const TokenIndex token = plan_.kept[i];
+        choice.kept.push_back(image.first_token + token);
+        if (options_.mass == MassRule::Nearest) choice.masses.push_back(image.masses[token]);
+        if (!plan_.sources(i).empty()) {
+            MergedToken merged;
+            merged.token = image.first_token + token;
+            for (const methods::MergeSource& source : plan_.sources(i)) {
+                merged.sources.push_back({image.first_token + source.row, source.weight});
+            }
+            choice.merged.push_back(std::move(merged));
+        }
+        if (image.places[token] == methods::kClassToken) {
+            ++report.n_class_tokens;
+            continue;
+        }
+        const TokenIndex patch = image.first_patch + image.places[token];
+        report.kept.push_back(patch);
+        if (!has_reasons) continue;
+        if (plan_.reasons[i] == methods::Reason::Pivot) report.pivots.push_back(patch);
+        if (plan_.reasons[i] == methods::Reason::Coverage) report.coverage.push_back(patch);
+        if (plan_.reasons[i] == methods::Reason::Merged) report.merged.push_back(patch);
+    }
 }
 
 }  // namespace clasp::engine

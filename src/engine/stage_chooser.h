@@ -26,25 +26,47 @@ struct StageChooserOptions {
     std::uint32_t iterations = 5;
     std::uint64_t seed = 0;
     std::vector<std::size_t> keep;  // visual tokens from each stage on
+    std::size_t n_layers = 0;       // of the decoder
+    std::size_t n_heads = 0;
+    std::size_t width = 0;
 };
 
-// Grams are borrowed: one N x N matrix per image, in order. Not thread safe.
+// The tokens of one image as they entered the decoder, borrowed.
+struct ChooserImage {
+    std::size_t n_tokens = 0;
+    GramView gram = {};  // n_tokens x n_tokens; empty unless the method or masses need it
+    methods::PatchGrid grid = {};
+    std::span<const TokenIndex> places = {};  // per token: its patch; empty: token by token
+    std::span<const float> masses = {};       // empty: all 1
+};
+
+// Not thread safe.
 class StageChooser {
    public:
-    StageChooser(StageChooserOptions options, std::vector<GramView> grams, ThreadPool* pool);
+    StageChooser(StageChooserOptions options, std::vector<ChooserImage> images, ThreadPool* pool);
 
     Result<StageChoice> choose(const StageView& view);
 
+    // Indices in reports count patches of all images.
     [[nodiscard]] const std::vector<StageReport>& reports() const { return reports_; }
 
    private:
-    Status choose_in_image(std::size_t image, std::size_t stage, std::span<const TokenIndex> live,
-                           std::span<const float> scores, std::size_t keep, StageReport& report);
+    struct ImageState {
+        ChooserImage tokens;
+        std::vector<TokenIndex> places;
+        std::vector<float> masses;
+        TokenIndex first_token = 0;  // among all visual tokens
+        TokenIndex first_patch = 0;
+    };
+
+    Status choose_in_image(std::size_t image, const StageView& view, std::size_t begin, std::size_t end,
+                           std::size_t keep, StageReport& report, StageChoice& choice);
+    Status pass_masses(ImageState& image, std::span<const TokenIndex> live);
+    // has_reasons: false when nothing was chosen because all stay.
+    void record(const ImageState& image, bool has_reasons, StageReport& report, StageChoice& choice) const;
 
     StageChooserOptions options_;
-    std::vector<GramView> grams_;
-    std::vector<TokenIndex> first_token_;  // of each image among all visual tokens
-    std::vector<std::vector<float>> masses_;
+    std::vector<ImageState> images_;
     ThreadPool* pool_;
     methods::Plan plan_;
     std::vector<StageReport> reports_;

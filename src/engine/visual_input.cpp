@@ -7,6 +7,7 @@
 #include "base/sha256.h"
 #include "base/stopwatch.h"
 #include "clasp/image.h"
+#include "engine/reduce_image.h"
 #include "image/preprocess.h"
 
 namespace clasp::engine {
@@ -44,48 +45,119 @@ FeatureKey feature_key(std::span<const float> pixels, const std::string& model_i
     return base::to_hex(hash.finish());
 }
 
+void add_blocks(std::vector<std::size_t>& blocks, const std::vector<std::size_t>& more) {
+    blocks.insert(blocks.end(), more.begin(), more.end());
+    std::sort(blocks.begin(), blocks.end());
+    blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
+}
+
+// What the mix and the method read.
+model::EncodeRequest needed_blocks(const VisualRequest& request) {
+    model::EncodeRequest needed;
+    needed.compat = request.compat;
+    needed.layers = model::layers_of(request.mix);
+    if (request.run == nullptr) return needed;
+    const methods::EncoderNeeds& needs = request.run->program().encoder;
+    add_blocks(needed.layers, needs.layers);
+    needed.class_attention = needs.class_attention;
+    needed.class_query = needs.class_query;
+    needed.keys = needs.keys;
+    return needed;
+}
+
+template <typename Parts>
+bool has_blocks(const Parts& parts, const std::vector<std::size_t>& wanted) {
+    return std::all_of(wanted.begin(), wanted.end(), [&](std::size_t block) {
+        return std::any_of(parts.begin(), parts.end(), [&](const auto& part) { return part.layer == block; });
+    });
+}
+
+template <typename Parts>
+void add_parts(std::vector<std::size_t>& blocks, const Parts& parts) {
+    std::vector<std::size_t> more;
+    for (const auto& part : parts) more.push_back(part.layer);
+    add_blocks(blocks, more);
+}
+
+bool has_all(const model::VisionLayers& layers, const model::EncodeRequest& needed, bool needs_class_row) {
+    const bool has_class_rows =
+        std::none_of(layers.layers.begin(), layers.layers.end(),
+                     [](const model::LayerOutput& layer) { return layer.class_row.empty(); });
+    return has_blocks(layers.layers, needed.layers) &&
+           has_blocks(layers.class_attention, needed.class_attention) &&
+           has_blocks(layers.class_query, needed.class_query) && has_blocks(layers.keys, needed.keys) &&
+           (has_class_rows || !needs_class_row);
+}
+
+// The layers of an image from the cache, or else encoded: together with what the cache already held and
+// with what other questions would need, so that methods which take turns do not push each other out.
+Result<model::VisionLayers> cached_layers(std::span<const float> pixels, const VisualRequest& request,
+                                          model::VisionSession& session, const std::string& model_id,
+                                          FeatureCache* cache, double& encode_ms) {
+    model::EncodeRequest wanted = needed_blocks(request);
+    const bool needs_class_row = request.run != nullptr && request.run->program().has_after_encoder;
+    FeatureKey key;
+    if (cache != nullptr) {
+        key = feature_key(pixels, model_id, request.compat);
+        if (std::optional<model::VisionLayers> known = cache->find(key, {})) {
+            if (has_all(*known, wanted, needs_class_row)) return std::move(*known);
+            add_parts(wanted.layers, known->layers);
+            add_parts(wanted.class_attention, known->class_attention);
+            add_parts(wanted.class_query, known->class_query);
+            add_parts(wanted.keys, known->keys);
+        }
+        std::vector<std::size_t> extra = request.extra_layers;
+        std::erase_if(extra, [&](std::size_t layer) { return layer >= session.model().info().n_blocks; });
+        add_blocks(wanted.layers, extra);
+    }
+    CLASP_ASSIGN_OR_RETURN(model::VisionLayers layers, session.encode(pixels, wanted, request.cancel));
+    encode_ms += layers.encode_ms;
+    if (cache != nullptr) cache->store(key, layers);
+    return layers;
+}
+
+Result<SeenImage> see_image(std::span<const float> pixels, const VisualRequest& request, std::size_t image,
+                            model::VisionSession& session, const std::string& model_id, FeatureCache* cache,
+                            VisualInput& input) {
+    const bool merges_inside = request.run != nullptr && !request.run->program().encoder_blocks.empty();
+    if (!merges_inside) {
+        CLASP_ASSIGN_OR_RETURN(const model::VisionLayers layers,
+                               cached_layers(pixels, request, session, model_id, cache, input.encode_ms));
+        return reduce_image(request, image, layers, nullptr, session, input);
+    }
+    if (request.mix.size() != 1) {
+        return Status(Code::InvalidArgument,
+                      "the method merges tokens inside the encoder, where layers hold different tokens, so "
+                      "layers cannot be mixed; ask for no fusion");
+    }
+    const model::MergePlace place = {image, request.keep[image], request.pool};
+    CLASP_ASSIGN_OR_RETURN(
+        const model::MergedLayers merged,
+        session.encode_merging(pixels, needed_blocks(request), *request.run, place, request.cancel));
+    input.encode_ms += merged.layers.encode_ms - merged.merge_ms;
+    input.select_ms += merged.merge_ms;
+    return reduce_image(request, image, merged.layers, &merged.members, session, input);
+}
+
 }  // namespace
 
 Result<VisualInput> prepare_images(const std::vector<ImageSource>& images, const VisualRequest& request,
                                    model::VisionSession& session, const std::string& model_id,
                                    FeatureCache* cache) {
     VisualInput input;
-    const model::VisionInfo& info = session.model().info();
-    const std::vector<std::size_t> needed = model::layers_of(request.mix);
-    model::EncodeRequest encode;
-    encode.compat = request.compat;
-    encode.layers = needed;
-    if (cache != nullptr) {
-        for (const std::size_t layer : request.extra_layers) {
-            if (layer < info.n_blocks) encode.layers.push_back(layer);
-        }
-        std::sort(encode.layers.begin(), encode.layers.end());
-        encode.layers.erase(std::unique(encode.layers.begin(), encode.layers.end()), encode.layers.end());
-    }
-    for (const ImageSource& source : images) {
+    for (std::size_t i = 0; i < images.size(); ++i) {
+        const ImageSource& source = images[i];
         base::Stopwatch watch;
         CLASP_ASSIGN_OR_RETURN(const Image picture, read_image(source, request.compat));
         for (const std::string& warning : picture.warnings) {
             input.notes.push_back(source.path.empty() ? warning : source.path + ": " + warning);
         }
-        CLASP_ASSIGN_OR_RETURN(const std::vector<float> pixels, preprocess(picture, info, request.compat));
-        const FeatureKey key =
-            cache != nullptr ? feature_key(pixels, model_id, request.compat) : FeatureKey();
-        std::optional<model::VisionLayers> layers =
-            cache != nullptr ? cache->find(key, needed) : std::nullopt;
+        CLASP_ASSIGN_OR_RETURN(const std::vector<float> pixels,
+                               preprocess(picture, session.model().info(), request.compat));
         input.image_ms += watch.elapsed_ms();
-        if (!layers) {
-            CLASP_ASSIGN_OR_RETURN(layers, session.encode(pixels, encode, request.cancel));
-            input.encode_ms += layers->encode_ms;
-            if (cache != nullptr) cache->store(key, *layers);
-        }
-        CLASP_ASSIGN_OR_RETURN(
-            model::VisionTokens tokens,
-            session.project(*layers, request.mix, {.gram = request.want_gram}, request.cancel));
-        input.fuse_ms += tokens.fuse_ms;
-        input.project_ms += tokens.project_ms;
-        input.gram_ms += tokens.gram_ms;
-        input.images.push_back(std::move(tokens));
+        CLASP_ASSIGN_OR_RETURN(SeenImage seen,
+                               see_image(pixels, request, i, session, model_id, cache, input));
+        input.images.push_back(std::move(seen));
     }
     return input;
 }

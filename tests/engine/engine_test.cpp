@@ -15,6 +15,7 @@
 
 #include "clasp/clasp_engine.h"
 #include "clasp/inspect.h"
+#include "methods/method.h"
 #include "support/paths.h"
 #include "support/random_llama.h"
 #include "support/random_mmproj.h"
@@ -180,16 +181,121 @@ TEST_F(EngineTest, CountsAddUpAtEveryStage) {
     EXPECT_LT(answer.kv_bytes, ask(none).kv_bytes);
 }
 
-TEST_F(EngineTest, EveryMethodAnswersAndIsStable) {
-    for (const std::string method : {"clasp", "clasp+", "attention", "random", "uniform"}) {
+TEST_F(EngineTest, EveryMethodAnswersWithinItsBudgetAndIsStable) {
+    for (const methods::Method& method : methods::all_methods()) {
+        SCOPED_TRACE(method.name);
         AskRequest pruned = request();
-        pruned.method = method;
-        const Answer once = ask(pruned);
+        pruned.method = std::string(method.name);
+        pruned.budget = {BudgetSpec::Kind::Tokens, 40};
+        const auto once = engine().ask(pruned);
+        if (!once.ok()) {
+            // What this model lacks is said, and what was asked of it.
+            EXPECT_EQ(once.status().code(), Code::Unsupported) << once.status().message();
+            continue;
+        }
         const Answer again = ask(pruned);
-        EXPECT_EQ(once.logits, again.logits) << method;
-        EXPECT_EQ(once.method, method);
-        EXPECT_EQ(once.mass, method == "clasp+" ? MassRule::Nearest : MassRule::None);
+        EXPECT_EQ(once->logits, again.logits);
+        EXPECT_EQ(once->method, method.name);
+        EXPECT_EQ(once->mass, method.uses_masses ? MassRule::Nearest : MassRule::None);
+        EXPECT_EQ(once->tokens.visual, kTokens);
+        EXPECT_LE(once->tokens.entering, kTokens);
+        EXPECT_LE(once->tokens.final, once->tokens.entering);
+        if (method.name != "vtw" && method.name != "mustdrop" && !method.name.starts_with("prumerge")) {
+            EXPECT_NEAR(once->tokens.average, 40.0, 1.5);
+        }
+        ASSERT_FALSE(once->stages.empty());
+        EXPECT_EQ(once->stages.back().kept.size() + once->stages.back().n_class_tokens, once->tokens.final);
     }
+}
+
+TEST_F(EngineTest, EveryMethodWithABudgetOfAllTokensIsNoMethodBitForBit) {
+    AskRequest none = request();
+    none.budget = {BudgetSpec::Kind::None, 0};
+    none.use_fusion = false;
+    const Answer without = ask(none);
+    for (const methods::Method& method : methods::all_methods()) {
+        AskRequest all = none;
+        all.method = std::string(method.name);
+        all.budget = {BudgetSpec::Kind::Percent, 100};
+        const auto with = engine().ask(all);
+        ASSERT_TRUE(with.ok()) << method.name << ": " << with.status().message();
+        EXPECT_EQ(with->logits, without.logits) << method.name;
+    }
+}
+
+TEST_F(EngineTest, MassesGoWithEveryMethodThatDrops) {
+    for (const methods::Method& method : methods::all_methods()) {
+        SCOPED_TRACE(method.name);
+        AskRequest heavy = request();
+        heavy.method = std::string(method.name);
+        heavy.budget = {BudgetSpec::Kind::Tokens, 40};
+        heavy.mass = MassRule::Nearest;
+        const auto answer = engine().ask(heavy);
+        if (!method.drops) {
+            EXPECT_EQ(answer.status().code(), Code::InvalidArgument);
+            continue;
+        }
+        if (!answer.ok()) {
+            EXPECT_EQ(answer.status().code(), Code::Unsupported) << answer.status().message();
+            continue;
+        }
+        EXPECT_EQ(answer->mass, MassRule::Nearest);
+        heavy.mass = MassRule::None;
+        EXPECT_NE(answer->logits, ask(heavy).logits);
+    }
+}
+
+TEST_F(EngineTest, PositionsFollowTheModeThatIsAsked) {
+    AskRequest asked = request();
+    asked.method = "pdrop";
+    asked.budget = {BudgetSpec::Kind::Tokens, 40};
+    const Answer official = ask(asked);
+    EXPECT_EQ(official.positions, "compact");
+    asked.position_mode = "compact";
+    EXPECT_EQ(ask(asked).logits, official.logits);
+    asked.position_mode = "keep";
+    EXPECT_NE(ask(asked).logits, official.logits);
+    EXPECT_EQ(ask(asked).positions, "keep");
+    asked.position_mode = "shuffle";
+    EXPECT_THAT(error_of(asked), HasSubstr("official, keep, compact"));
+}
+
+TEST_F(EngineTest, BudgetsHaveThreeMeaningsOrAreRefused) {
+    AskRequest asked = request();
+    asked.method = "fastv";
+    asked.budget = {BudgetSpec::Kind::Tokens, 20};
+    asked.budget_kind = "final";
+    EXPECT_EQ(ask(asked).tokens.final, 20U);
+    asked.method = "clasp";
+    EXPECT_EQ(ask(asked).tokens.final, 20U);
+    asked.budget_kind = "entering";
+    EXPECT_THAT(error_of(asked), HasSubstr("all 64 visual tokens enter"));
+    asked.budget_kind = "least";
+    EXPECT_THAT(error_of(asked), HasSubstr("average, entering, final"));
+}
+
+TEST_F(EngineTest, OptionsOfMethodsAreRead) {
+    AskRequest asked = request();
+    asked.method = "fastv";
+    asked.budget = {BudgetSpec::Kind::Tokens, 40};
+    asked.method_options = {"layer=3"};
+    EXPECT_EQ(ask(asked).stages.front().layer, 2U);
+    asked.method_options = {"layers=3"};
+    EXPECT_THAT(error_of(asked), HasSubstr("has no option 'layers'"));
+    asked.method_options.clear();
+    asked.forced_stages = {{2, 20}};
+    EXPECT_EQ(ask(asked).tokens.final, 20U);
+    asked.forced_stages.clear();
+    asked.schedule_name = "paper-192";
+    EXPECT_THAT(error_of(asked), HasSubstr("a named schedule does not fit it"));
+}
+
+TEST_F(EngineTest, PoliciesMayAskForRaters) {
+    AskRequest asked = request();
+    asked.policy = *find_profile("llava");
+    asked.policy.reference_tokens = ReferenceTokens::Raters;
+    const Answer answer = ask(asked);
+    EXPECT_EQ(answer.stages.size(), 3U);
 }
 
 TEST_F(EngineTest, AQuestionAboutACachedImageSkipsTheEncoderAndAnswersTheSame) {

@@ -51,7 +51,8 @@ class TwoImages : public testing::Test {
         options.mass = mass;
         options.keep = std::move(keep);
         const GramView view = {gram_.data(), kTokens, kTokens};
-        return {options, {view, view}, nullptr};
+        const ChooserImage image = {.n_tokens = kTokens, .gram = view};
+        return {options, {image, image}, nullptr};
     }
 
     StageView view(std::size_t stage) const {

@@ -282,6 +282,139 @@ TEST(StagedPrefillLaws, DecodingEqualsRecomputing) {
     }
 }
 
+TEST(StagedPrefillPositions, CompactOnesCountAnewInEveryLayerAndWhileDecoding) {
+    const DecoderCase prompt(*six_layers(), {5, 8}, {90});
+    const std::vector<PrefillStage> stages = stages_at({1, 3});
+    PrefillRequest request = {
+        .parts = prompt.parts(), .reference_tokens = prompt.question(), .stages = stages};
+    request.selector = fixed({{1, 20, 30, 40, 50, 60}, {20, 50}});
+    const std::vector<float> kept = run(request).logits;
+    request.positions = PositionRule::Compact;
+    request.room = 2;
+    auto session = DecoderSession::create(six_layers(), kPrecise);
+    const auto compact = (*session)->prefill(request);
+    ASSERT_TRUE(compact.ok());
+    EXPECT_NE(compact->logits, kept);
+
+    const std::vector<std::int32_t> more = {17, 200};
+    std::vector<PromptPart> longer = prompt.parts();
+    longer.push_back({.tokens = more});
+    for (std::size_t i = 0; i < more.size(); ++i) {
+        const auto next = (*session)->decode(more[i]);
+        ASSERT_TRUE(next.ok()) << next.status().message();
+        longer.back().tokens = std::span(more).first(i + 1);
+        PrefillRequest whole = request;
+        whole.parts = longer;
+        whole.room = 0;
+        EXPECT_LT(test::relative_distance({next->begin(), next->end()}, run(whole).logits), 5e-3);
+    }
+}
+
+// Tokens that leave before the decoder, or at a stage before its first block, leave the same behind.
+TEST(StagedPrefillPlaces, AreThoseOfTheUnprunedPrompt) {
+    const DecoderCase prompt(*six_layers(), {5, 8}, {70});
+    const std::vector<PrefillStage> stages = stages_at({0});
+    PrefillRequest staged = {
+        .parts = prompt.parts(), .reference_tokens = prompt.question(), .stages = stages};
+    const std::vector<TokenIndex> kept = {0, 3, 4, 50, 69};
+    const std::vector<float> masses = {1, 2, 30, 30, 7};
+    staged.selector = fixed({kept}, {masses});
+
+    std::vector<PromptPart> parts = prompt.parts();
+    const std::size_t width = 64;
+    std::vector<float> embeddings;
+    const std::vector<std::int32_t> places = {0, 3, 4, 50, 69};
+    for (PromptPart& part : parts) {
+        if (part.embeddings.empty()) continue;
+        for (const std::int32_t place : places) {
+            const auto row = part.embeddings.subspan(static_cast<std::size_t>(place) * width, width);
+            embeddings.insert(embeddings.end(), row.begin(), row.end());
+        }
+        part = {.embeddings = embeddings, .places = places, .n_unpruned = 70, .masses = masses};
+    }
+    EXPECT_EQ(run({.parts = parts}).logits, run(staged).logits);
+    parts[1].places = {};
+    parts[1].n_unpruned = 0;
+    EXPECT_NE(run({.parts = parts}).logits, run(staged).logits);
+}
+
+TEST(StagedPrefillMerging, ReplacesTheHiddenStateOfAToken) {
+    const DecoderCase prompt(*six_layers(), {5, 8}, {70});
+    const std::vector<PrefillStage> stages = stages_at({2}, StageMode::After);
+    PrefillRequest request = {
+        .parts = prompt.parts(), .reference_tokens = prompt.question(), .stages = stages};
+    request.selector = fixed({{1, 7}});
+    const std::vector<float> plain = run(request).logits;
+    const auto merging = [](TokenIndex token, std::vector<MergedToken::Source> sources) -> StageSelector {
+        return [=](const StageView&) -> Result<StageChoice> {
+            return StageChoice{{1, token}, {}, {{token, sources}}};
+        };
+    };
+    request.selector = merging(7, {{7, 1.0F}});
+    EXPECT_EQ(run(request).logits, plain);
+    request.selector = merging(7, {{7, 0.5F}, {9, 0.5F}});
+    EXPECT_NE(run(request).logits, plain);
+    // With compact positions only the hidden state counts, not whose place it takes.
+    request.positions = PositionRule::Compact;
+    request.selector = fixed({{1, 7}});
+    const std::vector<float> compact = run(request).logits;
+    request.selector = merging(30, {{7, 1.0F}});
+    EXPECT_EQ(run(request).logits, compact);
+    request.selector = merging(7, {{80, 1.0F}});
+    auto session = DecoderSession::create(six_layers(), kPrecise);
+    EXPECT_EQ((*session)->prefill(request).status().code(), Code::InvalidArgument);
+}
+
+TEST(StagedPrefillViews, HeadsAverageToRowsAndHiddenStatesFollowTheMode) {
+    const DecoderCase prompt(*six_layers(), {5, 8}, {70});
+    std::vector<PrefillStage> stages = stages_at({2});
+    const std::vector<std::int32_t> queries = {prompt.question().front(), 82};
+    stages[0].probe = {.scores = false, .row_queries = queries};
+    PrefillRequest request = {
+        .parts = prompt.parts(), .reference_tokens = prompt.question(), .stages = stages};
+    std::vector<float> rows;
+    request.selector = [&](const StageView& view) -> Result<StageChoice> {
+        rows.assign(view.rows.begin(), view.rows.end());
+        return StageChoice{{0, 1}, {}};
+    };
+    run(request);
+    stages[0].probe = {.scores = false,
+                       .row_queries = queries,
+                       .rows_per_head = true,
+                       .key_norms = true,
+                       .hidden_after_norm = true,
+                       .text = true};
+    std::vector<float> means(rows.size());
+    request.selector = [&](const StageView& view) -> Result<StageChoice> {
+        EXPECT_EQ(view.rotation_bias.size(), rows.size());
+        EXPECT_EQ(view.text_key_norms.size(), 8U);
+        EXPECT_EQ(view.text_hidden.size(), 8U * 64);
+        EXPECT_EQ(view.hidden.size(), 70U * 64);
+        const std::size_t n_heads = view.rows.size() / rows.size();
+        EXPECT_GT(n_heads, 1U);
+        for (std::size_t i = 0; i < view.rows.size(); ++i) {
+            means[i % rows.size()] += view.rows[i] / static_cast<float>(n_heads);
+        }
+        return StageChoice{{0, 1}, {}};
+    };
+    run(request);
+    EXPECT_LT(test::relative_distance(means, rows), kTight);
+
+    // What leaves a block is what enters the next.
+    std::vector<std::vector<float>> hidden;
+    const auto look = [&](std::int32_t layer, StageMode mode) {
+        stages[0] = {.layer = layer, .mode = mode, .probe = {.scores = false, .hidden = true}};
+        request.selector = [&](const StageView& view) -> Result<StageChoice> {
+            hidden.emplace_back(view.hidden.begin(), view.hidden.end());
+            return StageChoice{{0, 1}, {}};
+        };
+        run(request);
+    };
+    look(2, StageMode::After);
+    look(3, StageMode::Before);
+    EXPECT_EQ(hidden[0], hidden[1]);
+}
+
 TEST(StagedPrefillMemory, ReservesWhatEachLayerNeeds) {
     const DecoderCase prompt(*six_layers(), {5, 8}, {90});
     const std::vector<PrefillStage> stages = stages_at({1, 2, 4});
