@@ -14,10 +14,13 @@ Json answer_json(const Answer& answer, const std::string& model_name) {
     for (const LayerWeight& entry : answer.mix) mix[std::to_string(entry.layer)] = entry.weight;
     Json stages = Json::array();
     for (const StageReport& stage : answer.stages) {
-        stages.push_back({{"layer", stage.layer},
-                          {"kept", stage.kept.size()},
+        stages.push_back({{"site", stage.site},
+                          {"layer", stage.layer},
+                          {"kept", stage.kept.size() + stage.n_class_tokens},
                           {"pivots", stage.pivots},
                           {"coverage", stage.coverage},
+                          {"merged", stage.merged},
+                          {"class_tokens", stage.n_class_tokens},
                           {"tokens", stage.kept}});
     }
     Json grids = Json::array();
@@ -46,6 +49,7 @@ Json answer_json(const Answer& answer, const std::string& model_name) {
             {"policy", {{"name", answer.policy_name}, {"hash", answer.policy_hash}}},
             {"method", answer.method},
             {"mass", mass_name(answer.mass)},
+            {"positions", answer.positions},
             {"notes", answer.notes}};
 }
 

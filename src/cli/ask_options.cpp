@@ -10,6 +10,13 @@ std::vector<Option> request_options() {
          .fallback = "33%",
          .help = "visual tokens per decoder layer on average, or per cent of all; auto prunes only where it "
                  "pays"},
+        {.name = "budget-kind",
+         .type = OptionType::Choice,
+         .value = "KIND",
+         .fallback = "average",
+         .help = "what the budget counts: visual tokens per decoder layer on average, those that enter the "
+                 "decoder, or those left in the end",
+         .choices = {"average", "entering", "final"}},
         {.name = "schedule",
          .type = OptionType::Text,
          .value = "SPEC",
@@ -17,7 +24,20 @@ std::vector<Option> request_options() {
         {.name = "method",
          .type = OptionType::Text,
          .value = "NAME",
-         .help = "how tokens are chosen: clasp, clasp+, attention, random, uniform (default: the policy's)"},
+         .help = "how tokens are chosen, one of docs/methods.md (default: the policy's)"},
+        {.name = "method-option",
+         .type = OptionType::Text,
+         .value = "NAME=VALUE",
+         .help = "an option of the method, such as faithful=paper; docs/methods.md lists them",
+         .is_repeatable = true},
+        {.name = "position-mode",
+         .type = OptionType::Choice,
+         .value = "MODE",
+         .fallback = "official",
+         .help =
+             "positions of kept tokens: as in the method's official code, the original ones, or 0, 1, 2, ... "
+             "anew",
+         .choices = {"official", "keep", "compact"}},
         {.name = "mass",
          .type = OptionType::Choice,
          .value = "RULE",
@@ -27,7 +47,9 @@ std::vector<Option> request_options() {
          .type = OptionType::Text,
          .value = "NAME|FILE",
          .fallback = "llava",
-         .help = "profile or policy file with the settings per class"},
+         .help =
+             "profile or policy file with the settings per class; naming one also mixes its vision layers "
+             "for methods that do not mix by themselves"},
         {.name = "class",
          .type = OptionType::Text,
          .value = "ID|NAME",
@@ -72,7 +94,8 @@ Status check_request_options(const Arguments& arguments) {
         return {Code::InvalidArgument, "--budget and --schedule exclude each other"};
     }
     if (!arguments.flag("vanilla")) return ok_status();
-    for (const char* other : {"schedule", "method", "mass", "no-fusion"}) {
+    for (const char* other :
+         {"schedule", "method", "method-option", "mass", "no-fusion", "budget-kind", "position-mode"}) {
         if (arguments.is_given(other)) {
             return {Code::InvalidArgument, "--vanilla means no fusion and no pruning; --" +
                                                std::string(other) + " has no effect with it"};
@@ -102,7 +125,11 @@ Result<AskRequest> read_request(const Arguments& arguments) {
     }
     request.method = arguments.text_if("method").value_or("");
     request.class_choice = arguments.text_if("class").value_or("");
-    request.use_fusion = !arguments.flag("no-fusion");
+    request.method_options = arguments.all("method-option");
+    request.budget_kind = arguments.text_if("budget-kind").value_or(request.budget_kind);
+    request.position_mode = arguments.text_if("position-mode").value_or(request.position_mode);
+    if (arguments.is_given("policy")) request.use_fusion = true;
+    if (arguments.flag("no-fusion")) request.use_fusion = false;
     request.vanilla = arguments.flag("vanilla");
     request.numbers = arguments.text("compat") == "original" ? Numbers::Original : Numbers::LlamaCpp;
     request.select_seed = static_cast<std::uint64_t>(arguments.integer("select-seed"));

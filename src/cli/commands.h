@@ -7,6 +7,7 @@ namespace clasp::cli {
 
 Command ask_command();
 Command bench_command();
+Command compare_command();
 Command eval_command();
 Command inspect_command();
 Command select_command();

@@ -20,12 +20,33 @@ image::Canvas padded_square(const Image& picture) {
 
 draw::StagePanel stage_panel(const StageReport& stage, std::size_t n_tokens) {
     draw::StagePanel panel;
-    panel.title = "from layer " + std::to_string(stage.layer);
+    panel.title = stage.site == "before" ? "entering" : "from layer " + std::to_string(stage.layer);
     panel.marks.assign(n_tokens, draw::Mark::Dropped);
     for (const TokenIndex token : stage.kept) panel.marks[token] = draw::Mark::Kept;
     for (const TokenIndex token : stage.pivots) panel.marks[token] = draw::Mark::Pivot;
     for (const TokenIndex token : stage.coverage) panel.marks[token] = draw::Mark::Coverage;
+    for (const TokenIndex token : stage.merged) panel.marks[token] = draw::Mark::Merged;
     return panel;
+}
+
+// What the decoder saw last: the last stage that kept something, or all tokens when none did.
+draw::StagePanel last_panel(const Answer& answer) {
+    const auto last = std::find_if(answer.stages.rbegin(), answer.stages.rend(),
+                                   [](const StageReport& stage) { return !stage.kept.empty(); });
+    if (last != answer.stages.rend()) return stage_panel(*last, answer.tokens.visual);
+    draw::StagePanel panel;
+    panel.marks.assign(answer.tokens.visual, draw::Mark::Kept);
+    return panel;
+}
+
+draw::TokenMap empty_map(const Image& picture, const Answer& answer, const std::string& question) {
+    draw::TokenMap map;
+    map.picture = &picture;
+    map.frame = padded_square(picture);
+    map.rows = static_cast<int>(answer.grids.front().height);
+    map.columns = static_cast<int>(answer.grids.front().width);
+    map.question = question;
+    return map;
 }
 
 }  // namespace
@@ -33,19 +54,31 @@ draw::StagePanel stage_panel(const StageReport& stage, std::size_t n_tokens) {
 Status write_token_map(const std::string& map_path, const std::string& image_path,
                        const std::string& question, const Answer& answer, const std::string& model_name) {
     CLASP_ASSIGN_OR_RETURN(const Image picture, load_image(image_path));
-    const Grid grid = answer.grids.front();
-    draw::TokenMap map;
-    map.picture = &picture;
-    map.frame = padded_square(picture);
-    map.rows = static_cast<int>(grid.height);
-    map.columns = static_cast<int>(grid.width);
+    draw::TokenMap map = empty_map(picture, answer, question);
     for (const StageReport& stage : answer.stages)
         map.stages.push_back(stage_panel(stage, answer.tokens.visual));
-    map.question = question;
     map.answer = answer.text;
     map.note = model_name + ", " + answer.method + ", " + fixed(answer.tokens.average, 1) + " of " +
                std::to_string(answer.tokens.visual) + " visual tokens per layer, class " +
                answer.chosen_class.name;
+    CLASP_ASSIGN_OR_RETURN(const draw::Canvas canvas, draw::draw_token_map(map));
+    return draw::write_png(canvas.image(), map_path);
+}
+
+Status write_comparison_map(const std::string& map_path, const std::string& image_path,
+                            const std::string& question, std::span<const Answer> answers,
+                            const std::string& note) {
+    if (answers.empty()) return {Code::InvalidArgument, "there is no answer to draw"};
+    CLASP_ASSIGN_OR_RETURN(const Image picture, load_image(image_path));
+    draw::TokenMap map = empty_map(picture, answers.front(), question);
+    for (const Answer& answer : answers) {
+        draw::StagePanel panel = last_panel(answer);
+        const std::string mass =
+            answer.mass == MassRule::Nearest && answer.method != "clasp+" ? " + masses" : "";
+        panel.title = answer.method + mass + ": " + answer.text;
+        map.stages.push_back(std::move(panel));
+    }
+    map.note = note;
     CLASP_ASSIGN_OR_RETURN(const draw::Canvas canvas, draw::draw_token_map(map));
     return draw::write_png(canvas.image(), map_path);
 }

@@ -8,10 +8,10 @@ namespace clasp::cli {
 std::span<const Command> commands() {
     static const std::array kCommands = {
 #ifdef CLASP_HAS_ENGINE
-        ask_command(),   bench_command(),  inspect_command(),
+        ask_command(),    bench_command(),  compare_command(),  inspect_command(),
 #endif
-        route_command(), select_command(), schedule_command(),
-        fuse_command(),  scenes_command(), eval_command(),
+        route_command(),  select_command(), schedule_command(), fuse_command(),
+        scenes_command(), eval_command(),
     };
     return kCommands;
 }

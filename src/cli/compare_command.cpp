@@ -1,0 +1,211 @@
+// clasp-vlm compare: one question under several methods, side by side.
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "clasp/engine.h"
+#include "cli/answer_json.h"
+#include "cli/ask_options.h"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/map_file.h"
+#include "cli/model_files.h"
+#include "cli/output.h"
+#include "methods/method.h"
+
+namespace clasp::cli {
+
+namespace {
+
+// What a method gave, or why it gave nothing.
+struct Row {
+    std::string method;
+    Answer answer;
+    std::string error;
+    bool same_answer = false;
+    bool same_first_token = false;
+    double logit_cosine = 0.0;
+};
+
+Status check(const Arguments& arguments) {
+    CLASP_RETURN_IF_ERROR(check_model_options(arguments));
+    return check_request_options(arguments);
+}
+
+Result<std::vector<std::string>> read_methods(const std::string& list) {
+    std::vector<std::string> names;
+    if (list == "all") {
+        for (const methods::Method& method : methods::all_methods()) names.emplace_back(method.name);
+        return names;
+    }
+    for (const std::string_view name : base::split(list, ',')) {
+        CLASP_ASSIGN_OR_RETURN(const methods::Method* method, methods::find_method(name));
+        names.emplace_back(method->name);
+    }
+    return names;
+}
+
+std::size_t top_token(const std::vector<float>& logits) {
+    return static_cast<std::size_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+double cosine(const std::vector<float>& a, const std::vector<float>& b) {
+    double product = 0.0;
+    double first = 0.0;
+    double second = 0.0;
+    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+        product += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+        first += static_cast<double>(a[i]) * static_cast<double>(a[i]);
+        second += static_cast<double>(b[i]) * static_cast<double>(b[i]);
+    }
+    return first > 0.0 && second > 0.0 ? product / std::sqrt(first * second) : 0.0;
+}
+
+Row run_method(const Engine& engine, AskRequest request, const std::string& method, const Answer& vanilla) {
+    Row row;
+    row.method = method;
+    request.method = method;
+    auto answer = engine.ask(request);
+    if (!answer.ok()) {
+        row.error = answer.status().message();
+        return row;
+    }
+    row.answer = std::move(answer).value();
+    row.same_answer = row.answer.text == vanilla.text;
+    row.same_first_token = top_token(row.answer.logits) == top_token(vanilla.logits);
+    row.logit_cosine = cosine(row.answer.logits, vanilla.logits);
+    return row;
+}
+
+Json row_json(const Row& row, const std::string& model_name) {
+    if (!row.error.empty()) return {{"method", row.method}, {"error", row.error}};
+    Json json = answer_json(row.answer, model_name);
+    json["agreement"] = {{"same_answer", row.same_answer},
+                         {"same_first_token", row.same_first_token},
+                         {"logit_cosine", row.logit_cosine}};
+    return json;
+}
+
+void print_table(const Answer& vanilla, const std::vector<Row>& rows, Console& console) {
+    const auto line = [&console](const std::string& name, const Answer& answer, const std::string& agrees) {
+        console.out << std::left << std::setw(14) << name << std::right << std::setw(8)
+                    << answer.tokens.entering << std::setw(7) << answer.tokens.final << std::setw(9)
+                    << fixed(answer.tokens.average, 1) << std::setw(11)
+                    << fixed(answer.timings.first_token, 0) << std::setw(8) << agrees << "  " << answer.text
+                    << '\n';
+    };
+    console.out << std::left << std::setw(14) << "method" << std::right << std::setw(8) << "entering"
+                << std::setw(7) << "final" << std::setw(9) << "average" << std::setw(11) << "first, ms"
+                << std::setw(8) << "same"
+                << "  answer\n";
+    line("vanilla", vanilla, "");
+    for (const Row& row : rows) {
+        if (row.error.empty()) {
+            line(row.method, row.answer, row.same_answer ? "yes" : "no");
+        } else {
+            console.out << std::left << std::setw(14) << row.method << "  " << row.error << '\n';
+        }
+    }
+}
+
+Status run(const Arguments& arguments, Console& console) {
+    CLASP_ASSIGN_OR_RETURN(const ModelFiles files, find_model_files(arguments));
+    CLASP_ASSIGN_OR_RETURN(const std::vector<std::string> names, read_methods(arguments.text("methods")));
+    CLASP_ASSIGN_OR_RETURN(AskRequest request, read_request(arguments));
+    request.images = {{arguments.positional("IMAGE").front(), {}}};
+    request.question = arguments.positional("QUESTION").front();
+    request.generation.max_tokens = static_cast<std::size_t>(arguments.integer("max-tokens"));
+    request.want_logits = true;
+    request.cancel = &interrupted();
+    EngineOptions options = read_engine_options(arguments);
+    options.model = files.model;
+    options.mmproj = files.mmproj;
+    options.cached_images = 0;  // every method pays for its own encoder
+    options.log = console.log_sink();
+    CLASP_ASSIGN_OR_RETURN(const auto engine, Engine::load(options));
+
+    AskRequest plain = request;
+    plain.vanilla = true;
+    plain.method.clear();
+    plain.method_options.clear();
+    plain.mass.reset();
+    plain.forced_stages.clear();
+    plain.schedule_name.clear();
+    CLASP_ASSIGN_OR_RETURN(Answer vanilla, engine->ask(plain));
+    std::vector<Row> rows;
+    for (const std::string& name : names) {
+        console.err << name << '\n';
+        rows.push_back(run_method(*engine, request, name, vanilla));
+        if (interrupted()) return {Code::Cancelled, "stopped"};
+    }
+    if (arguments.flag("json")) {
+        Json list = Json::array();
+        for (const Row& row : rows) list.push_back(row_json(row, files.name));
+        write_json(console, {{"question", request.question},
+                             {"budget_kind", request.budget_kind},
+                             {"vanilla", answer_json(vanilla, files.name)},
+                             {"rows", list}});
+    } else {
+        print_table(vanilla, rows, console);
+    }
+    if (const auto path = arguments.text_if("map")) {
+        vanilla.method = "vanilla";
+        std::vector<Answer> answers = {vanilla};
+        for (Row& row : rows) {
+            if (row.error.empty()) answers.push_back(std::move(row.answer));
+        }
+        return write_comparison_map(*path, request.images.front().path, request.question, answers,
+                                    files.name + "; each panel: what was left in the end, and the answer");
+    }
+    return ok_status();
+}
+
+}  // namespace
+
+Command compare_command() {
+    Command command = {
+        .name = "compare",
+        .summary = "Ask one question under several methods",
+        .positionals = {{"IMAGE", "a JPEG, PNG, WebP, GIF or BMP file", 1, 1},
+                        {"QUESTION", "in plain words", 1, 1}},
+        .notes =
+            "A method that cannot meet the budget, or does not fit the model, says why in its row. Times "
+            "are of single runs, one after the other: use bench for figures.",
+        .check = check,
+        .run = run,
+    };
+    const auto add = [&command](const std::vector<Option>& more) {
+        command.options.insert(command.options.end(), more.begin(), more.end());
+    };
+    add({{.name = "methods",
+          .type = OptionType::Text,
+          .value = "A,B,C",
+          .fallback = "all",
+          .help = "names of docs/methods.md, or all of them"},
+         {.name = "max-tokens",
+          .type = OptionType::Integer,
+          .value = "N",
+          .fallback = "64",
+          .help = "longest answer",
+          .min = 1,
+          .max = 1 << 20}});
+    add(model_options());
+    std::vector<Option> asking = request_options();
+    std::erase_if(asking, [](const Option& option) {
+        return option.name == "method" || option.name == "vanilla";  // it runs several, and vanilla
+    });
+    add(asking);
+    add(engine_options());
+    add({{.name = "map",
+          .type = OptionType::File,
+          .value = "FILE.png",
+          .help = "draw the maps of all methods in one picture",
+          .group = OptionGroup::Output}});
+    return command;
+}
+
+}  // namespace clasp::cli
