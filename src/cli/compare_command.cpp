@@ -173,8 +173,8 @@ Command compare_command() {
         .positionals = {{"IMAGE", "a JPEG, PNG, WebP, GIF or BMP file", 1, 1},
                         {"QUESTION", "in plain words", 1, 1}},
         .notes =
-            "A method that cannot meet the budget, or does not fit the model, says why in its row. Times "
-            "are of single runs, one after the other: use bench for figures.",
+            "A method that cannot meet the budget, or does not fit the model, says why in its row.\n"
+            "Times are of single runs, one after the other: use bench for figures.",
         .check = check,
         .run = run,
     };
