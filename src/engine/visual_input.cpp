@@ -99,7 +99,9 @@ Result<model::VisionLayers> cached_layers(std::span<const float> pixels, const V
     FeatureKey key;
     if (cache != nullptr) {
         key = feature_key(pixels, model_id, request.compat);
-        if (std::optional<model::VisionLayers> known = cache->find(key, {})) {
+        std::optional<model::VisionLayers> known = cache->find(key, wanted.layers);
+        if (!known) known = cache->find(key, {});
+        if (known) {
             if (has_all(*known, wanted, needs_class_row)) return std::move(*known);
             add_parts(wanted.layers, known->layers);
             add_parts(wanted.class_attention, known->class_attention);

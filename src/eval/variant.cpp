@@ -87,7 +87,7 @@ Result<AskRequest> variant_request(const Variant& variant, std::size_t max_token
     }
     request.method = variant.method;
     request.mass = variant.mass;
-    request.use_fusion = variant.use_fusion;
+    if (!variant.use_fusion) request.use_fusion = false;  // else as the method has it
     request.select_seed = variant.select_seed;
     return request;
 }
