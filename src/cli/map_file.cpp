@@ -73,9 +73,10 @@ Status write_comparison_map(const std::string& map_path, const std::string& imag
     draw::TokenMap map = empty_map(picture, answers.front(), question);
     for (const Answer& answer : answers) {
         draw::StagePanel panel = last_panel(answer);
-        const std::string mass =
-            answer.mass == MassRule::Nearest && answer.method != "clasp+" ? " + masses" : "";
-        panel.title = answer.method + mass + ": " + answer.text;
+        panel.title = answer.method;
+        if (answer.mass == MassRule::Nearest && answer.method != "clasp+") panel.title += " + masses";
+        if (answer.tokens.final == 0) panel.title += " (none in the end)";
+        panel.title += ": " + answer.text;
         map.stages.push_back(std::move(panel));
     }
     map.note = note;

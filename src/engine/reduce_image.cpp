@@ -24,21 +24,30 @@ methods::BlockValues block_values(std::size_t block, const std::vector<float>& v
     return {block, {values.data(), values.size() / width, width, width}};
 }
 
-EncoderViews encoder_views(const model::VisionLayers& encoded) {
+// The parts of `all` that are asked for, in the order asked; `width` gives the width of a part's rows.
+template <typename Part, typename Values, typename Width>
+std::vector<methods::BlockValues> wanted_values(const std::vector<std::size_t>& wanted,
+                                                const std::vector<Part>& all, Values values, Width width) {
+    std::vector<methods::BlockValues> result;
+    for (const std::size_t block : wanted) {
+        for (const Part& part : all) {
+            if (part.layer == block) result.push_back(block_values(block, part.*values, width(part)));
+        }
+    }
+    return result;
+}
+
+// The cache may hold more than this method reads; it sees what it asked for and nothing else.
+EncoderViews encoder_views(const model::VisionLayers& encoded, const methods::EncoderNeeds& needs) {
+    const auto tower_width = [&](const auto& /*part*/) { return encoded.width; };
     EncoderViews views;
-    for (const model::LayerOutput& layer : encoded.layers) {
-        views.layers.push_back(block_values(layer.layer, layer.values, encoded.width));
-    }
-    for (const model::ClassAttention& attention : encoded.class_attention) {
-        views.class_attention.push_back(
-            block_values(attention.layer, attention.per_head, attention.per_head.size() / attention.n_heads));
-    }
-    for (const model::ClassQuery& query : encoded.class_query) {
-        views.class_query.push_back(block_values(query.layer, query.values, encoded.width));
-    }
-    for (const model::LayerKeys& keys : encoded.keys) {
-        views.keys.push_back(block_values(keys.layer, keys.values, encoded.width));
-    }
+    views.layers = wanted_values(needs.layers, encoded.layers, &model::LayerOutput::values, tower_width);
+    views.class_attention =
+        wanted_values(needs.class_attention, encoded.class_attention, &model::ClassAttention::per_head,
+                      [](const model::ClassAttention& part) { return part.per_head.size() / part.n_heads; });
+    views.class_query =
+        wanted_values(needs.class_query, encoded.class_query, &model::ClassQuery::values, tower_width);
+    views.keys = wanted_values(needs.keys, encoded.keys, &model::LayerKeys::values, tower_width);
     return views;
 }
 
@@ -51,7 +60,8 @@ class Reduction {
         : request_(request),
           image_(image),
           layers_(layers),
-          views_(encoder_views(layers)),
+          views_(encoder_views(
+              layers, request.run != nullptr ? request.run->program().encoder : methods::EncoderNeeds())),
           session_(session),
           times_(times) {
         const std::size_t n = layers.grid.height * layers.grid.width;
@@ -79,13 +89,14 @@ class Reduction {
         Plan plan;
         if (acts_before) {
             CLASP_RETURN_IF_ERROR(ask(false, features, {}, plan));
-            if (!with_masses) features = methods::apply_to_rows(plan, view(features), class_row());
+            if (with_masses) {
+                CLASP_RETURN_IF_ERROR(project(features));
+                CLASP_RETURN_IF_ERROR(pass_masses(plan));
+            }
+            features = methods::apply_to_rows(plan, view(features), class_row());
         }
         CLASP_RETURN_IF_ERROR(project(features));
-        if (acts_before) {
-            if (with_masses) CLASP_RETURN_IF_ERROR(drop_projected(plan));
-            settle(plan);
-        }
+        if (acts_before) settle(plan);
         if (program != nullptr && program->has_after_projector && is_asked()) {
             std::vector<float> gram;
             if (program->encoder.gram) {
@@ -93,11 +104,8 @@ class Reduction {
             }
             plan.clear();
             CLASP_RETURN_IF_ERROR(ask(true, seen_.values, gram, plan));
-            if (with_masses) {
-                CLASP_RETURN_IF_ERROR(drop_projected(plan));
-            } else {
-                seen_.values = methods::apply_to_rows(plan, view(seen_.values), nullptr);
-            }
+            if (with_masses) CLASP_RETURN_IF_ERROR(pass_masses(plan));
+            seen_.values = methods::apply_to_rows(plan, view(seen_.values), nullptr);
             settle(plan);
         }
         if (request_.want_gram) {
@@ -170,19 +178,22 @@ class Reduction {
         return ok_status();
     }
 
-    // A plan that only drops, applied to projected tokens: the dropped leave their masses.
-    Status drop_projected(const Plan& plan) {
+    // What the tokens of a plan weigh: those that it leaves out give their masses to the nearest survivors,
+    // by the projected tokens from before the plan.
+    Status pass_masses(const Plan& plan) {
         CLASP_ASSIGN_OR_RETURN(const std::vector<float> gram, gram_of_values());
         const base::Stopwatch watch;
         const std::size_t n = seen_.n_tokens();
         std::vector<float> masses = seen_.masses;
         if (masses.empty()) masses.assign(n, 1.0F);
         std::vector<TokenIndex> kept = plan.kept;
+        std::erase(kept, methods::kClassToken);
         std::sort(kept.begin(), kept.end());
         CLASP_RETURN_IF_ERROR(assign_masses({gram.data(), n, n}, {}, kept, masses));
-        seen_.values = methods::apply_to_rows(plan, view(seen_.values), nullptr);
         seen_.masses.clear();
-        for (const TokenIndex token : plan.kept) seen_.masses.push_back(masses[token]);
+        for (const TokenIndex token : plan.kept) {
+            seen_.masses.push_back(token == methods::kClassToken ? 1.0F : masses[token]);
+        }
         times_.select_ms += watch.elapsed_ms();
         return ok_status();
     }

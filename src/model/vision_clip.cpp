@@ -497,11 +497,10 @@ StretchGraph ClipTower::build_stretch(ggml_context* context, ggml_cgraph* graph,
         }
     }
     const Depth depth = depth_of(stretch.request);
-    const bool is_final = stretch.attend == kNoBlock;
-    x = run_blocks(context, graph, x, stretch.first, is_final ? depth.n_whole : stretch.last,
-                   is_final ? std::max(depth.n_begun, stretch.last) : stretch.last, result.bias,
-                   stretch.request, result.parts);
-    if (!is_final) {
+    x = run_blocks(context, graph, x, stretch.first, stretch.is_last ? depth.n_whole : stretch.last,
+                   stretch.is_last ? depth.n_begun : stretch.last, result.bias, stretch.request,
+                   result.parts);
+    if (stretch.attend != kNoBlock) {
         const Block& block = blocks_[stretch.attend];
         const Attention parts = attention(context, block, x);
         if (stretch.wants_keys) result.keys = mark_output(graph, ggml_cont(context, parts.key_rows));

@@ -110,8 +110,9 @@ Result<MergedLayers> VisionSession::encode_merging(std::span<const float> pixels
         const bool is_final = step == program.encoder_blocks.size() || rows.members.size() - 1 <= place.keep;
         const std::size_t block = is_final ? kNoBlock : program.encoder_blocks[step];
         const bool stops_inside = !is_final && !program.merges_after_block;
+        stretch.is_last = is_final;
         if (is_final) stretch.request = request;
-        stretch.last = is_final ? stretch.first : (stops_inside ? block : block + 1);
+        stretch.last = stops_inside ? block : block + 1;
         stretch.attend = stops_inside ? block : kNoBlock;
         stretch.n_rows = rows.sizes.size();
         stretch.has_bias = rows.has_sizes();

@@ -34,6 +34,7 @@ inline constexpr std::size_t kNoBlock = static_cast<std::size_t>(-1);
 struct EncoderStretch {
     EncodeRequest request;
     bool is_first = false;  // begins with the patches instead of rows
+    bool is_last = false;   // runs as far as the request needs, whatever `last` says
     std::size_t n_rows = 0;
     std::size_t finish = kNoBlock;  // block whose feed-forward part comes first
     std::size_t first = 0;          // whole blocks first ... last - 1

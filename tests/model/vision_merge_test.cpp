@@ -112,9 +112,10 @@ TEST(VisionMerge, ARowOfSizeTwoIsTwoEqualRows) {
     ASSERT_EQ(narrow.members.size(), 80U);
     EXPECT_EQ(narrow.members[4], (std::vector<TokenIndex>{4, 8}));
     const std::size_t width = loaded.model->info().width;
+    // The twins stand for the same patches, so they stand side by side.
     std::vector<float> expected = wide.layers.layers[0].values;
-    expected.erase(expected.begin() + static_cast<std::ptrdiff_t>(8 * width),
-                   expected.begin() + static_cast<std::ptrdiff_t>(9 * width));
+    expected.erase(expected.begin() + static_cast<std::ptrdiff_t>(5 * width),
+                   expected.begin() + static_cast<std::ptrdiff_t>(6 * width));
     EXPECT_LT(relative_error(narrow.layers.layers[0].values, expected), 2e-3);
 }
 
