@@ -17,5 +17,19 @@ Method pdrop_method();
 Method dart_method();
 Method vtw_method();
 Method btp_method();
+Method cdpruner_method();
+Method divprune_method();
+Method fastervlm_method();
+Method ficoco_v_method();
+Method hired_method();
+Method holov_method();
+Method nuwa_method();
+Method prumerge_method();
+Method prumerge_plus_method();
+Method tome_method();
+Method uniform_grid_method();
+Method uniform_pool_method();
+Method visionzip_method();
+Method vispruner_method();
 
 }  // namespace clasp::methods

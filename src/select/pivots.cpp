@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "select/direction.h"
+#include "select/order.h"
 
 namespace clasp::selection {
 namespace {
@@ -30,19 +31,6 @@ double standard_deviation(std::span<const float> values) {
         variance += difference * difference;
     }
     return std::sqrt(variance / n);
-}
-
-// Puts the first count positions of 0 ... n - 1 in the given strict order in front of buffers.order.
-template <typename Before>
-std::span<const std::uint32_t> first_by(std::size_t n, std::size_t count, Before before,
-                                        std::vector<std::uint32_t>& order) {
-    order.resize(n);
-    std::iota(order.begin(), order.end(), 0U);
-    if (count > 0 && count < n) {
-        std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count - 1), order.end(),
-                         before);
-    }
-    return std::span(order).first(count);
 }
 
 }  // namespace
