@@ -124,7 +124,9 @@ Result<MergedLayers> VisionSession::encode_merging(std::span<const float> pixels
         const std::vector<float> entering =
             stretch.is_first ? tower.patch_rows(pixels, request.compat) : rows.values;
         ggml_backend_tensor_set(graph.parts.input, entering.data(), 0, entering.size() * sizeof(float));
-        if (graph.bias != nullptr) set_bias(graph.bias, rows.sizes);
+        // After the last merge no attention may be left to compute, and then the bias is in no graph.
+        const bool has_bias = graph.bias != nullptr && graph.bias->buffer != nullptr;
+        if (has_bias) set_bias(graph.bias, rows.sizes);
         CLASP_RETURN_IF_ERROR(runner_->compute(graph_.graph(), cancel));
         if (is_final) {
             read_parts(graph.parts, request, merged.layers);
