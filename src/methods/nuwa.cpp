@@ -242,6 +242,7 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
 Method nuwa_method() {
     return {.name = "nuwa",
             .summary = "anchors gather what is near and similar, then half way the decoder drops most",
+            .drops = false,
             .options = {faithful_option(),
                         {.name = "per-cell",
                          .help = "candidates of each 2 x 2 cell; 0 takes the fewest that suffice",

@@ -133,14 +133,21 @@ class PrumergeRun : public MethodRun {
         program_.encoder.keys = {block_};
         program_.has_after_encoder = true;
         program_.entering = entering;
+        program_.is_adaptive = setup.settings.is("count", "adaptive");
+        if (program_.is_adaptive) {
+            program_.notes.emplace_back(
+                "count=adaptive lets the picture decide how many tokens enter; the budget is not used");
+        }
         program_.positions = Positions::Compact;
     }
 
     Status after_encoder(const ImageInput& input, Plan& plan) override {
         CLASP_ASSIGN_OR_RETURN(const CosineMatrix keys,
                                CosineMatrix::of(without_first(values_of(input.keys, block_)), input.pool));
-        CLASP_ASSIGN_OR_RETURN(
-            plan, prumerge(unsplit_class_attention(input, block_), keys.view(), input.keep, options_));
+        const std::vector<float> attention = unsplit_class_attention(input, block_);
+        CLASP_ASSIGN_OR_RETURN(plan, program_.is_adaptive
+                                         ? prumerge_adaptive(attention, keys.view(), options_)
+                                         : prumerge(attention, keys.view(), input.keep, options_));
         return ok_status();
     }
 
@@ -152,12 +159,17 @@ class PrumergeRun : public MethodRun {
 Result<std::unique_ptr<MethodRun>> start_prumerge(const Setup& setup, bool is_plus) {
     const std::string_view name = is_plus ? "prumerge+" : "prumerge";
     CLASP_RETURN_IF_ERROR(require_class_token(setup, name));
-    CLASP_ASSIGN_OR_RETURN(const std::size_t entering, entering_count(setup.budget, name));
+    CLASP_ASSIGN_OR_RETURN(std::size_t entering, entering_count(setup.budget, name));
+    if (setup.settings.is("count", "adaptive")) entering = setup.n_visual;
     return std::unique_ptr<MethodRun>(new PrumergeRun(setup, entering, is_plus));
 }
 
 std::vector<OptionSpec> prumerge_options() {
-    return {{.name = "neighbours",
+    return {{.name = "count",
+             .help = "tokens by the budget, or as many as stand out in attention (the authors' rule)",
+             .fallback = "fixed",
+             .choices = {"fixed", "adaptive"}},
+            {.name = "neighbours",
              .help = "patches that each kept one takes in",
              .fallback = "32",
              .type = OptionSpec::Type::Integer,

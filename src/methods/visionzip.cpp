@@ -99,6 +99,11 @@ class VisionzipRun : public MethodRun {
     }
 
     Status after_encoder(const ImageInput& input, Plan& plan) override {
+        if (options_.forwards_class && input.class_row == nullptr) {
+            return {Code::Unsupported,
+                    "visionzip forwards the feature of the class token, which is not there when layers are "
+                    "mixed or llama.cpp's numbers are wanted; class-token=drop does without"};
+        }
         const OwnedRows keys = mean_over_heads(values_of(input.keys, block_), 1, input.n_heads);
         CLASP_ASSIGN_OR_RETURN(const CosineMatrix gram, CosineMatrix::of(keys.view(), input.pool));
         CLASP_ASSIGN_OR_RETURN(
