@@ -138,6 +138,46 @@ Status check_frame(const GifFileType& gif, const ImageLimits& limits) {
     return ok_status();
 }
 
+// Length of a colour table, in bytes, as the flags of a descriptor state it.
+std::size_t colour_table_bytes(std::uint8_t flags) {
+    return (flags & 0x80U) == 0 ? 0 : std::size_t{3} << ((flags & 7U) + 1);
+}
+
+// Steps over everything after the first frame, without decoding it. False when the bytes end, or stop
+// making sense, before the end mark.
+bool reaches_end_mark(Bytes left) {
+    constexpr std::uint8_t kExtension = 0x21;
+    constexpr std::uint8_t kFrame = 0x2C;
+    constexpr std::uint8_t kEndMark = 0x3B;
+    constexpr std::size_t kFrameDescriptor = 9;
+    const auto skip = [&left](std::size_t n) {
+        if (n > left.size()) return false;
+        left = left.subspan(n);
+        return true;
+    };
+    const auto skip_blocks = [&] {
+        while (!left.empty()) {
+            const std::size_t length = left[0];
+            if (!skip(1 + length)) return false;
+            if (length == 0) return true;
+        }
+        return false;
+    };
+    while (!left.empty()) {
+        const std::uint8_t kind = left[0];
+        if (kind == kEndMark) return true;
+        if (kind == kExtension) {
+            if (!skip(2) || !skip_blocks()) return false;
+        } else if (kind == kFrame && left.size() > kFrameDescriptor) {
+            const std::size_t table = colour_table_bytes(left[kFrameDescriptor]);
+            if (!skip(1 + kFrameDescriptor + table + 1) || !skip_blocks()) return false;
+        } else {
+            return false;
+        }
+    }
+    return false;
+}
+
 }  // namespace
 
 Result<Image> decode_gif(Bytes bytes, const ImageLimits& limits) {
@@ -170,6 +210,9 @@ Result<Image> decode_gif(Bytes bytes, const ImageLimits& limits) {
         image.warnings.push_back("the GIF file is damaged or ends early: only " + std::to_string(n_read) +
                                  " of " + std::to_string(frame.Height) +
                                  " rows of its first frame could be read");
+    } else if (!reaches_end_mark(source.left)) {
+        image.warnings.emplace_back(
+            "the GIF file is damaged or ends early after its first frame, which is whole");
     }
     if (frame.Left + frame.Width > gif->SWidth || frame.Top + frame.Height > gif->SHeight) {
         image.warnings.emplace_back("the first frame of the GIF file sticks out of its canvas and was cut");

@@ -207,6 +207,21 @@ TEST(Decode, TruncationGivesAPictureOfTheRightSizeOrAnError) {
     }
 }
 
+TEST(Decode, EveryCutOfAGifIsNoticed) {
+    const auto bytes = picture_bytes("anim_tiny.gif");
+    const auto whole = decode_image(bytes);
+    ASSERT_TRUE(whole.ok());
+    EXPECT_THAT(whole->warnings, ::testing::IsEmpty());
+    bool has_whole_frame = false;
+    for (std::size_t size = 0; size < bytes.size(); ++size) {
+        const auto cut = decode_image(std::span(bytes).first(size));
+        if (!cut.ok()) continue;
+        EXPECT_THAT(cut->warnings, ::testing::Not(::testing::IsEmpty())) << "cut at " << size;
+        has_whole_frame = has_whole_frame || !cut->is_partial;
+    }
+    EXPECT_TRUE(has_whole_frame);
+}
+
 TEST(Decode, HalfAJpegKeepsItsUpperHalf) {
     const auto bytes = picture_bytes("flower.jpg");
     const auto whole = decode_image(bytes);
