@@ -135,7 +135,8 @@ struct TokenCounts {
     double average = 0.0;      // per decoder layer
 };
 
-// Wall-clock milliseconds. first_token runs from the call to the first generated token.
+// Wall-clock milliseconds. first_token runs from the call until the first generated token is there for
+// on_text, or until the model ended without one; decode begins after the prefill and includes it.
 struct AskTimings {
     double route = 0.0;
     double image = 0.0;

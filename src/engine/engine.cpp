@@ -273,13 +273,16 @@ Result<Answer> Engine::ask(const AskRequest& request) const {
     answer.stages = visual.reports;
     answer.stages.insert(answer.stages.end(), chooser.reports().begin(), chooser.reports().end());
     answer.notes = std::move(notes);
-    answer.timings.first_token = watch.elapsed_ms();
+    const double before_generation = watch.elapsed_ms();
     CLASP_ASSIGN_OR_RETURN(engine::GenerateResult generated,
                            engine::generate(*session, prefill.logits, generating));
     answer.text = std::move(generated.text);
     answer.generated = generated.tokens.size();
     answer.stopped_at_limit = generated.reason == engine::StopReason::MaxTokens;
     answer.cancelled = generated.reason == engine::StopReason::Cancelled;
+    // An answer that ends at once has no first token; then it is the time until that was known.
+    answer.timings.first_token =
+        before_generation + (generated.tokens.empty() ? generated.decode_ms : generated.first_token_ms);
     if (request.want_logits) answer.logits = std::move(prefill.logits);
     answer.timings.decode = generated.decode_ms;
     answer.timings.total = watch.elapsed_ms();

@@ -1,7 +1,6 @@
 #include "engine/generate.h"
 
-#include <chrono>
-
+#include "base/stopwatch.h"
 #include "engine/text_stream.h"
 
 namespace clasp::engine {
@@ -24,7 +23,7 @@ std::string_view stop_reason_name(StopReason reason) {
 
 Result<GenerateResult> generate(DecoderSession& session, std::span<const float> first_logits,
                                 const GenerateOptions& options) {
-    const auto start = std::chrono::steady_clock::now();
+    const base::Stopwatch watch;
     if (options.max_tokens < 0) return Status(Code::InvalidArgument, "the number of tokens is negative");
     if (room_for(options.max_tokens) > session.room()) {
         return Status(Code::TooLarge, "up to " + std::to_string(options.max_tokens) +
@@ -53,7 +52,9 @@ Result<GenerateResult> generate(DecoderSession& session, std::span<const float> 
             break;
         }
         result.tokens.push_back(token);
-        show(stream.push(session.model().piece(token)));
+        const std::string text = stream.push(session.model().piece(token));
+        if (result.tokens.size() == 1) result.first_token_ms = watch.elapsed_ms();
+        show(text);
         if (static_cast<std::int32_t>(result.tokens.size()) == options.max_tokens) break;
         const auto next = session.decode(token, options.cancel);
         if (!next.ok() && next.status().code() == Code::Cancelled) {
@@ -64,8 +65,7 @@ Result<GenerateResult> generate(DecoderSession& session, std::span<const float> 
         logits = *next;
     }
     show(stream.finish());
-    result.decode_ms =
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    result.decode_ms = watch.elapsed_ms();
     return result;
 }
 

@@ -41,6 +41,8 @@ struct GenerateResult {
     std::vector<std::int32_t> tokens;  // without the one that ended the answer
     StopReason reason = StopReason::End;
     double decode_ms = 0;
+    // From the call until the first token's text was there to hand on; 0 when there is no token.
+    double first_token_ms = 0;
 };
 
 // Continues a session whose prefill gave first_logits. Errors with TooLarge before the first token when

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "engine/text_stream.h"
@@ -77,7 +79,10 @@ TEST(Generate, StreamedTextIsTheAnswerAndStopsAtTheLimit) {
     std::string streamed;
     GenerateOptions options = {.max_tokens = 20};
     options.sampling = {.temperature = 1.0F, .seed = 11};
-    options.on_text = [&](std::string_view text) { streamed += text; };
+    options.on_text = [&](std::string_view text) {
+        if (streamed.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        streamed += text;
+    };
     const auto result = generate(**session, prefill->logits, options);
     ASSERT_TRUE(result.ok()) << result.status().message();
     EXPECT_EQ(result->text, streamed);
