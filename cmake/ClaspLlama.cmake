@@ -45,7 +45,11 @@ function(clasp_llama_locate out)
         return()
     endif()
     set(script "${PROJECT_SOURCE_DIR}/scripts/build-llama")
-    execute_process(COMMAND "${script}" --locate
+    # Without instrumentation the thread sanitizer cannot see how ggml's threads wait for each other.
+    if("${CLASP_SANITIZE}" STREQUAL "thread")
+        list(APPEND script --sanitize thread)
+    endif()
+    execute_process(COMMAND ${script} --locate
         OUTPUT_VARIABLE prefix OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_VARIABLE reason RESULT_VARIABLE failed)
     if(failed AND NOT DEFINED ENV{CLASP_LLAMA_DIR})
         clasp_llama_pinned(LLAMA_VERSION pinned)
@@ -55,7 +59,7 @@ function(clasp_llama_locate out)
             return()
         endif()
         if(CLASP_FETCH_LLAMA)
-            execute_process(COMMAND "${script}"
+            execute_process(COMMAND ${script}
                 OUTPUT_VARIABLE prefix OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
             set(reason "llama.cpp could not be built; the lines above say why")
         endif()
