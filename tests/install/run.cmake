@@ -23,3 +23,12 @@ endif()
 foreach(program IN LISTS programs)
     run("${program}")
 endforeach()
+
+# No model is at hand here: the engine must be there, run, and say which file it misses.
+if(has_engine)
+    execute_process(COMMAND "${work_dir}/build/ask" no-such-model.gguf none.gguf none.jpg "What is this?"
+        RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
+    if(NOT code EQUAL 1 OR NOT output MATCHES "no-such-model.gguf")
+        message(FATAL_ERROR "the example of the engine gave ${code}: ${output}")
+    endif()
+endif()
