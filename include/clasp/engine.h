@@ -21,6 +21,7 @@
 #include "clasp/fuse.h"
 #include "clasp/log.h"
 #include "clasp/policy.h"
+#include "clasp/route.h"
 #include "clasp/schedule.h"
 #include "clasp/select.h"
 #include "clasp/status.h"
@@ -46,6 +47,8 @@ struct EngineOptions {
     std::size_t cached_images = 1;
     // A folder where they stay between runs; empty: none. It must exist.
     std::string cache_dir = {};
+    // Who names the class of a question that comes without one. Its classes must be the policy's, by name.
+    RouterOptions router = {};
     LogSink log = {};
 };
 

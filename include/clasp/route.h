@@ -39,6 +39,7 @@ struct RouteDecision {
     RoutedBy by = RoutedBy::Fallback;
     std::vector<float> scores;  // probability per class, in the order of Router::classes()
     std::string reason;         // the rule that fired, or why the decision fell back; may be empty
+    bool model_failed = false;  // the chat model was asked in vain, so the classifier decided
 };
 
 // A piece of evidence: what in the question spoke for the winning intent, and how strongly (in
@@ -81,9 +82,9 @@ struct RouterOptions {
     // A trained classifier, the bytes that `route train` writes; empty means the embedded one.
     std::string model_bytes;
     // Least confidence that is acted on, 0 to 1. Default: the value chosen on validation data at
-    // training time, stored in the model.
+    // training time, stored in the model. It holds for the chat model's choices too.
     std::optional<float> threshold;
-    // Needed for RouterKind::Llm, ignored otherwise.
+    // Needed for RouterKind::Llm, ignored otherwise; see clasp/route_llm.h.
     std::shared_ptr<IntentChooser> chooser;
 };
 

@@ -12,6 +12,7 @@
 #include "cli/map_file.h"
 #include "cli/model_files.h"
 #include "cli/output.h"
+#include "cli/router_options.h"
 
 namespace clasp::cli {
 
@@ -21,6 +22,14 @@ constexpr std::size_t kMaxImages = 16;
 
 Status check(const Arguments& arguments) {
     CLASP_RETURN_IF_ERROR(check_model_options(arguments));
+    CLASP_RETURN_IF_ERROR(check_router_options(arguments));
+    if (arguments.is_given("class")) {
+        for (const char* other : {"router", "taxonomy", "classifier"}) {
+            if (!arguments.is_given(other)) continue;
+            return {Code::InvalidArgument,
+                    "--class skips the router; --" + std::string(other) + " has no effect with it"};
+        }
+    }
     if (arguments.is_given("map") && arguments.positional("IMAGE").size() > 1) {
         return {Code::InvalidArgument, "--map draws one image, and " +
                                            std::to_string(arguments.positional("IMAGE").size()) +
@@ -60,6 +69,7 @@ Status run(const Arguments& arguments, Console& console) {
     options.cache_dir = arguments.text_if("cache").value_or("");
     options.cached_images = 0;
     options.log = console.log_sink();
+    CLASP_ASSIGN_OR_RETURN(options.router, read_router_options(arguments, console));
     CLASP_ASSIGN_OR_RETURN(const auto engine, Engine::load(options));
     CLASP_ASSIGN_OR_RETURN(const Answer answer, engine->ask(request));
 
@@ -98,6 +108,7 @@ Command ask_command() {
     };
     add(model_options());
     add(request_options());
+    add(router_options());
     add({
         {.name = "max-tokens",
          .type = OptionType::Integer,

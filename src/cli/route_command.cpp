@@ -3,12 +3,14 @@
 #include <cmath>
 #include <iomanip>
 #include <string>
+#include <vector>
 
 #include "base/file.h"
 #include "clasp/route.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/route_train.h"
+#include "cli/router_options.h"
 
 namespace clasp::cli {
 
@@ -30,10 +32,7 @@ Status check(const Arguments& arguments) {
     if (arguments.flag("explain") && arguments.is_given("file")) {
         return {Code::InvalidArgument, "--explain takes one question, not a file"};
     }
-    if ((arguments.text("router") == "llm") != arguments.is_given("router-model")) {
-        return {Code::InvalidArgument, "--router llm and --router-model FILE belong together"};
-    }
-    return ok_status();
+    return check_router_options(arguments);
 }
 
 double rounded(float value) {
@@ -110,16 +109,7 @@ Status route_file(const Router& router, const std::string& path, bool as_json_li
 
 Status run(const Arguments& arguments, Console& console) {
     if (arguments.is_given("data")) return run_route_train(arguments, console);
-    RouterOptions options;
-    const std::string kind = arguments.text("router");
-    if (kind == "rules") options.kind = RouterKind::Rules;
-    if (kind == "llm") return {Code::Unsupported, "this build has no language-model router"};
-    if (const auto path = arguments.text_if("taxonomy")) {
-        CLASP_ASSIGN_OR_RETURN(options.taxonomy_json, base::read_file(*path, kMaxFileBytes));
-    }
-    if (const auto path = arguments.text_if("classifier")) {
-        CLASP_ASSIGN_OR_RETURN(options.model_bytes, base::read_file(*path, kMaxFileBytes));
-    }
+    CLASP_ASSIGN_OR_RETURN(RouterOptions options, read_router_options(arguments, console));
     if (arguments.is_given("threshold"))
         options.threshold = static_cast<float>(arguments.number("threshold"));
     CLASP_ASSIGN_OR_RETURN(const Router router, Router::create(options));
@@ -139,7 +129,7 @@ Status run(const Arguments& arguments, Console& console) {
 }  // namespace
 
 Command route_command() {
-    return {
+    Command command = {
         .name = "route",
         .summary = "Tell which class a question belongs to, and train the classifier behind it",
         .positionals = {{"QUESTION", "the question, or the word 'train' together with --data", 0, 1}},
@@ -149,24 +139,6 @@ Command route_command() {
                  .type = OptionType::File,
                  .value = "Q.jsonl",
                  .help = "route every line of a JSON Lines file by its \"text\", one result line each"},
-                {.name = "router",
-                 .type = OptionType::Choice,
-                 .value = "KIND",
-                 .fallback = "classifier",
-                 .help = "who decides: rules and classifier, rules alone, or a chat model",
-                 .choices = {"classifier", "rules", "llm"}},
-                {.name = "router-model",
-                 .type = OptionType::File,
-                 .value = "FILE.gguf",
-                 .help = "chat model for --router llm"},
-                {.name = "taxonomy",
-                 .type = OptionType::File,
-                 .value = "FILE.json",
-                 .help = "your own classes, intents, rules and examples"},
-                {.name = "classifier",
-                 .type = OptionType::File,
-                 .value = "FILE",
-                 .help = "a classifier written by 'route train' instead of the built-in one"},
                 {.name = "threshold",
                  .type = OptionType::Number,
                  .value = "P",
@@ -212,6 +184,10 @@ Command route_command() {
         .check = check,
         .run = run,
     };
+    const std::vector<Option> more = router_options();
+    command.options.insert(command.options.begin() + 1, more.begin(), more.end());
+    command.options.push_back(threads_option());
+    return command;
 }
 
 }  // namespace clasp::cli

@@ -206,7 +206,7 @@ Result<std::unique_ptr<Engine>> Engine::load(const EngineOptions& options) {
                                                  std::to_string(vision.output_width) + ", '" + options.model +
                                                  "' takes width " + std::to_string(text.width));
     }
-    CLASP_ASSIGN_OR_RETURN(state->router, Router::create());
+    CLASP_ASSIGN_OR_RETURN(state->router, Router::create(options.router));
     CLASP_ASSIGN_OR_RETURN(state->default_policy, find_profile("llava"));
     if (options.cached_images > 0 || !options.cache_dir.empty()) {
         CLASP_ASSIGN_OR_RETURN(state->vision_id, engine::file_identity(options.mmproj));

@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <optional>
 
 #include "base/text.h"
 
@@ -15,13 +16,17 @@ Status invalid(std::string message) {
     return {Code::InvalidArgument, std::move(message)};
 }
 
-// The router speaks of its own classes; a policy with others can only be asked by name.
-bool knows_classes(const Router& router, const Policy& policy) {
-    if (router.classes().size() != policy.classes.size()) return false;
+std::optional<std::size_t> class_named(const Policy& policy, const std::string& name) {
     for (std::size_t id = 0; id < policy.classes.size(); ++id) {
-        if (router.classes()[id].name != policy.classes[id].name) return false;
+        if (policy.classes[id].name == name) return id;
     }
-    return true;
+    return std::nullopt;
+}
+
+// The router speaks of its own classes; a policy that lacks one of them can only be asked by name.
+bool knows_classes(const Router& router, const Policy& policy) {
+    return std::all_of(router.classes().begin(), router.classes().end(),
+                       [&](const RouteClass& c) { return class_named(policy, c.name).has_value(); });
 }
 
 Result<ClassChoice> choose_class(const AskRequest& request, const Policy& policy, const Router& router,
@@ -37,7 +42,8 @@ Result<ClassChoice> choose_class(const AskRequest& request, const Policy& policy
                            std::string(routed_by_name(RoutedBy::Fallback))};
     }
     const RouteDecision decision = router.route(request.question);
-    return ClassChoice{static_cast<std::size_t>(decision.class_id), decision.class_name,
+    if (decision.model_failed) notes.push_back(decision.reason);
+    return ClassChoice{*class_named(policy, decision.class_name), decision.class_name,
                        static_cast<double>(decision.confidence), std::string(routed_by_name(decision.by))};
 }
 

@@ -129,6 +129,16 @@ struct Router::State {
         return decision;
     }
 
+    // Not sure enough: Default instead of the class that won.
+    void fall_back(RouteDecision& decision) const {
+        decision.reason = "confidence " + base::format_number(static_cast<double>(decision.confidence)) +
+                          " for " + decision.class_name + " is below " +
+                          base::format_number(static_cast<double>(threshold));
+        decision.class_id = taxonomy.default_class;
+        decision.class_name = taxonomy.classes[default_index()].name;
+        decision.by = RoutedBy::Fallback;
+    }
+
     [[nodiscard]] RouteDecision by_classifier(const std::vector<float>& by_intent) const {
         if (!model) return fallback("no rule fits and this router has no classifier");
         RouteDecision decision;
@@ -141,16 +151,17 @@ struct Router::State {
             if (best == kNowhere || by_intent[i] > by_intent[best]) best = i;
         }
         decision.intent = taxonomy.intents[best].name;
-        const bool sure = decision.confidence >= threshold;
-        const std::size_t chosen = sure ? winner : default_index();
-        decision.class_id = taxonomy.classes[chosen].id;
-        decision.class_name = taxonomy.classes[chosen].name;
-        decision.by = sure ? RoutedBy::Classifier : RoutedBy::Fallback;
-        if (!sure) {
-            decision.reason = "confidence " + base::format_number(static_cast<double>(decision.confidence)) +
-                              " for " + taxonomy.classes[winner].name + " is below " +
-                              base::format_number(static_cast<double>(threshold));
-        }
+        decision.class_id = taxonomy.classes[winner].id;
+        decision.class_name = taxonomy.classes[winner].name;
+        decision.by = RoutedBy::Classifier;
+        if (decision.confidence < threshold) fall_back(decision);
+        return decision;
+    }
+
+    [[nodiscard]] RouteDecision by_chooser(const IntentChooser::Choice& choice,
+                                           const std::vector<float>& by_intent) const {
+        RouteDecision decision = named(choice.intent, choice.confidence, RoutedBy::Llm, "", by_intent);
+        if (choice.confidence < threshold) fall_back(decision);
         return decision;
     }
 
@@ -176,8 +187,9 @@ struct Router::State {
         if (kind == RouterKind::Rules) return fallback("no rule fits");
         if (kind == RouterKind::Llm) {
             const auto choice = ask_chooser(question);
-            if (choice) return named(choice->intent, choice->confidence, RoutedBy::Llm, "", by_intent);
+            if (choice) return by_chooser(*choice, by_intent);
             RouteDecision decision = by_classifier(by_intent);
+            decision.model_failed = true;
             const std::string failure = "router model failed (" + choice.status().message() + ")";
             decision.reason = decision.reason.empty() ? failure : failure + "; " + decision.reason;
             return decision;

@@ -121,24 +121,28 @@ class Writer {
 
     void set_keys() {
         gguf_context* const f = file_.get();
+        const auto key_of = [&](const char* key) { return spec_.architecture + "." + key; };
         const auto u32 = [&](const char* key, std::int32_t value) {
-            gguf_set_val_u32(f, key, static_cast<std::uint32_t>(value));
+            gguf_set_val_u32(f, key_of(key).c_str(), static_cast<std::uint32_t>(value));
         };
-        gguf_set_val_str(f, "general.architecture", "llama");
+        const auto f32 = [&](const char* key, float value) {
+            gguf_set_val_f32(f, key_of(key).c_str(), value);
+        };
+        gguf_set_val_str(f, "general.architecture", spec_.architecture.c_str());
         gguf_set_val_str(f, "general.name", "random");
-        u32("llama.context_length", spec_.context_length);
-        u32("llama.embedding_length", spec_.width);
-        u32("llama.block_count", spec_.n_layers);
-        u32("llama.feed_forward_length", spec_.ffn_width);
-        u32("llama.attention.head_count", spec_.n_heads);
-        u32("llama.attention.head_count_kv", spec_.n_kv_heads);
-        u32("llama.rope.dimension_count", spec_.width / spec_.n_heads);
-        gguf_set_val_f32(f, "llama.attention.layer_norm_rms_epsilon", 1e-5F);
-        gguf_set_val_f32(f, "llama.rope.freq_base", 10000.0F);
+        u32("context_length", spec_.context_length);
+        u32("embedding_length", spec_.width);
+        u32("block_count", spec_.n_layers);
+        u32("feed_forward_length", spec_.ffn_width);
+        u32("attention.head_count", spec_.n_heads);
+        u32("attention.head_count_kv", spec_.n_kv_heads);
+        u32("rope.dimension_count", spec_.width / spec_.n_heads);
+        f32("attention.layer_norm_rms_epsilon", 1e-5F);
+        f32("rope.freq_base", 10000.0F);
         if (spec_.has_yarn) {
-            gguf_set_val_str(f, "llama.rope.scaling.type", "yarn");
-            gguf_set_val_f32(f, "llama.rope.scaling.factor", 4.0F);
-            u32("llama.rope.scaling.original_context_length", spec_.context_length / 4);
+            gguf_set_val_str(f, key_of("rope.scaling.type").c_str(), "yarn");
+            f32("rope.scaling.factor", 4.0F);
+            u32("rope.scaling.original_context_length", spec_.context_length / 4);
         }
     }
 
@@ -187,6 +191,10 @@ class Writer {
                     add_vector(prefix + "attn_k.bias", keys, 0.0F, 0.3F);
                     add_vector(prefix + "attn_v.bias", keys, 0.0F, 0.3F);
                 }
+            }
+            if (spec_.has_qk_norms) {
+                add_vector(prefix + "attn_q_norm.weight", head, 1.0F, 0.1F);
+                add_vector(prefix + "attn_k_norm.weight", head, 1.0F, 0.1F);
             }
             add_matrix(prefix + "attn_output.weight", spec_.width, spec_.width, 2.0F * branch);
             add_vector(prefix + "ffn_norm.weight", spec_.width, 1.0F, 0.1F);

@@ -10,6 +10,9 @@
 namespace clasp::test {
 
 struct RandomLlama {
+    // "llama", or another with the same tensors; has_qk_norms makes it Qwen3's.
+    std::string architecture = "llama";
+    bool has_qk_norms = false;
     std::int32_t n_layers = 4;
     std::int32_t width = 64;
     std::int32_t n_heads = 4;

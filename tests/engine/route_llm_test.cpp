@@ -1,0 +1,301 @@
+// The language-model router with models of random weights: whatever the noise, the grammar leaves only
+// answers of the list, time runs out cleanly, and a broken file is an error.
+#include "clasp/route_llm.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/chat_model.h"
+#include "engine/route_prompt.h"
+#include "llama.h"
+#include "support/paths.h"
+#include "support/random_llama.h"
+
+namespace clasp {
+namespace {
+
+using testing::HasSubstr;
+
+const std::vector<RouteIntent> kIntents = {{"counting", 5, "how many"},
+                                           {"colour", 1, "which colour"},
+                                           {"count_in_words", 5, ""},
+                                           {"a \"quoted\" \\ name", 2, "hard to write"},
+                                           {"\xE6\x95\xB0\xE9\x87\x8F", 5, "not ASCII"}};
+
+// Cases run as programs of their own, several at a time: each writes files of its own.
+class TemporaryFile {
+   public:
+    explicit TemporaryFile(const std::string& name)
+        : path_(std::string(test::scratch_dir()) + "/route-llm-" + std::to_string(getpid()) + "-" + name) {}
+    ~TemporaryFile() {
+        std::error_code error;
+        std::filesystem::remove(path_, error);
+    }
+    TemporaryFile(const TemporaryFile&) = delete;
+    TemporaryFile& operator=(const TemporaryFile&) = delete;
+    [[nodiscard]] const std::string& path() const { return path_; }
+
+   private:
+    std::string path_;
+};
+
+test::RandomLlama small_model(std::uint64_t seed) {
+    test::RandomLlama spec;
+    spec.n_layers = 1;
+    spec.width = 32;
+    spec.n_heads = 2;
+    spec.n_kv_heads = 1;
+    spec.ffn_width = 32;
+    spec.seed = seed;
+    return spec;
+}
+
+LlmRouterOptions options_for(const std::string& path) {
+    LlmRouterOptions options;
+    options.model = path;
+    options.n_threads = 1;
+    options.timeout_ms = 600000.0;
+    return options;
+}
+
+Router router_over(std::shared_ptr<IntentChooser> chooser, float threshold) {
+    RouterOptions options;
+    options.kind = RouterKind::Llm;
+    options.chooser = std::move(chooser);
+    options.threshold = threshold;
+    return std::move(Router::create(options)).value();
+}
+
+// Counts how often the model is really asked.
+class CountingChooser : public IntentChooser {
+   public:
+    explicit CountingChooser(std::shared_ptr<IntentChooser> inner) : inner_(std::move(inner)) {}
+    Result<Choice> choose(std::string_view question, const std::vector<RouteIntent>& intents) override {
+        ++n_calls;
+        return inner_->choose(question, intents);
+    }
+    int n_calls = 0;
+
+   private:
+    std::shared_ptr<IntentChooser> inner_;
+};
+
+TEST(RouterPrompt, ListsTheIntentsAndEscapesTheirNames) {
+    const std::string text = engine::router_system_text(kIntents);
+    EXPECT_THAT(text, HasSubstr("- counting: how many\n"));
+    EXPECT_THAT(text, HasSubstr("- count_in_words\n"));
+    const std::vector<std::string> answers = engine::router_answers(kIntents);
+    ASSERT_EQ(answers.size(), kIntents.size());
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+        EXPECT_EQ(nlohmann::json::parse(answers[i])["intent"], kIntents[i].name);
+    }
+}
+
+TEST(RouterGrammar, NoiseWritesStrictJson) {
+    const TemporaryFile file("grammar.gguf");
+    ASSERT_TRUE(test::write_random_llama(file.path(), small_model(1)));
+    const auto compute = model::Compute::create({.n_threads = 1, .use_gpu = false});
+    ASSERT_TRUE(compute.ok());
+    const auto chat = engine::ChatModel::load(file.path(), *compute, {});
+    ASSERT_TRUE(chat.ok()) << chat.status().message();
+    const llama_vocab* vocab = (*chat)->vocabulary();
+    const std::string grammar = engine::router_grammar(engine::router_answers(kIntents));
+
+    std::mt19937 random(7);
+    std::normal_distribution<float> noise(0.0F, 5.0F);
+    std::vector<bool> seen(kIntents.size(), false);
+    for (int round = 0; round < 60; ++round) {
+        llama_sampler* const sampler = llama_sampler_init_grammar(vocab, grammar.c_str(), "root");
+        ASSERT_NE(sampler, nullptr);
+        std::string text;
+        for (bool ended = false; !ended;) {
+            std::vector<llama_token_data> tokens;
+            for (int id = 0; id < llama_vocab_n_tokens(vocab); ++id)
+                tokens.push_back({id, noise(random), 0.0F});
+            llama_token_data_array array = {tokens.data(), tokens.size(), -1, false};
+            llama_sampler_apply(sampler, &array);
+            const auto best = std::max_element(
+                tokens.begin(), tokens.end(), [](const auto& a, const auto& b) { return a.logit < b.logit; });
+            ended = llama_vocab_is_eog(vocab, best->id);
+            if (!ended) text += (*chat)->piece(best->id);
+            llama_sampler_accept(sampler, best->id);
+        }
+        llama_sampler_free(sampler);
+        const auto json = nlohmann::json::parse(text, nullptr, false);
+        ASSERT_TRUE(json.is_object()) << text;
+        ASSERT_EQ(json.size(), 1U) << text;
+        const auto named = std::find_if(kIntents.begin(), kIntents.end(), [&](const RouteIntent& intent) {
+            return intent.name == json["intent"].get<std::string>();
+        });
+        ASSERT_NE(named, kIntents.end()) << text;
+        seen[static_cast<std::size_t>(named - kIntents.begin())] = true;
+    }
+    EXPECT_THAT(seen, testing::Each(true)) << "noise reaches every answer";
+}
+
+TEST(LlmRouter, RandomModelsAlwaysNameAnIntent) {
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+        const TemporaryFile file("random.gguf");
+        ASSERT_TRUE(test::write_random_llama(file.path(), small_model(seed)));
+        const auto chooser = load_llm_router(options_for(file.path()));
+        ASSERT_TRUE(chooser.ok()) << chooser.status().message();
+        for (const char* question :
+             {"How many cups are there?", "<s></s>[INST]", "\xE6\x9C\x89\xE5\x87\xA0?"}) {
+            const auto choice = (*chooser)->choose(question, kIntents);
+            ASSERT_TRUE(choice.ok()) << choice.status().message();
+            EXPECT_LT(choice->intent, kIntents.size());
+            EXPECT_GT(choice->confidence, 0.0F);
+            EXPECT_LE(choice->confidence, 1.0F);
+        }
+    }
+}
+
+// The second question shares the list of intents with the first; a fresh model computes all of it.
+TEST(LlmRouter, WhatIsSharedWithTheQuestionBeforeChangesNothing) {
+    const TemporaryFile file("shared.gguf");
+    test::RandomLlama spec = small_model(3);
+    spec.vocabulary_file = std::string(test::llama_source_dir()) + "/models/ggml-vocab-llama-spm.gguf";
+    ASSERT_TRUE(test::write_random_llama(file.path(), spec));
+    const auto used = load_llm_router(options_for(file.path()));
+    const auto fresh = load_llm_router(options_for(file.path()));
+    ASSERT_TRUE(used.ok() && fresh.ok());
+    ASSERT_TRUE((*used)->choose("What colour is the car on the left side?", kIntents).ok());
+    const auto first = (*used)->choose("How many cups?", kIntents);
+    const auto second = (*fresh)->choose("How many cups?", kIntents);
+    ASSERT_TRUE(first.ok() && second.ok());
+    EXPECT_EQ(first->intent, second->intent);
+    EXPECT_NEAR(first->confidence, second->confidence, 1e-3F);
+}
+
+TEST(LlmRouter, RunsOtherArchitecturesAndTemplates) {
+    const TemporaryFile file("qwen3.gguf");
+    test::RandomLlama spec = small_model(5);
+    spec.architecture = "qwen3";
+    spec.has_qk_norms = true;
+    spec.vocabulary_file = std::string(test::llama_source_dir()) + "/models/ggml-vocab-qwen2.gguf";
+    spec.chat_template =
+        "{%- if enable_thinking %}<think>{% else %}<think></think>{% endif %}"
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}";
+    ASSERT_TRUE(test::write_random_llama(file.path(), spec));
+    const auto compute = model::Compute::create({.n_threads = 1, .use_gpu = false});
+    const auto chat = engine::ChatModel::load(file.path(), *compute, {});
+    ASSERT_TRUE(chat.ok()) << chat.status().message();
+    const auto tokens = (*chat)->prompt("sort", "What does <|im_end|> mean?");
+    ASSERT_TRUE(tokens.ok()) << tokens.status().message();
+    std::string text;
+    int ends = 0;
+    for (const std::int32_t token : *tokens) {
+        text += (*chat)->piece(token);
+        ends += llama_vocab_is_eog((*chat)->vocabulary(), token) ? 1 : 0;
+    }
+    EXPECT_THAT(text, HasSubstr("What does <|im_end|> mean?")) << "the user's words stay words";
+    EXPECT_THAT(text, testing::EndsWith("assistant\n<think>\n\n</think>\n\n"));
+    EXPECT_EQ(ends, 2) << "the template's own: system and user";
+    const auto chooser = load_llm_router(options_for(file.path()));
+    ASSERT_TRUE(chooser.ok());
+    EXPECT_TRUE((*chooser)->choose("How many?", kIntents).ok());
+}
+
+TEST(LlmRouter, AnswersAreCachedAndUnsureOnesFallBack) {
+    const TemporaryFile file("cache.gguf");
+    ASSERT_TRUE(test::write_random_llama(file.path(), small_model(2)));
+    auto loaded = load_llm_router(options_for(file.path()));
+    ASSERT_TRUE(loaded.ok());
+    const auto chooser = std::make_shared<CountingChooser>(std::move(loaded).value());
+    const Router sure = router_over(chooser, 0.0F);
+    const RouteDecision decision = sure.route("Is the tower tall?");
+    EXPECT_EQ(decision.by, RoutedBy::Llm) << decision.reason;
+    EXPECT_FALSE(decision.model_failed);
+    EXPECT_EQ(sure.route("Is the tower tall?").intent, decision.intent);
+    EXPECT_EQ(chooser->n_calls, 1);
+    const Router strict = router_over(chooser, 1.0F);
+    const RouteDecision unsure = strict.route("Is the tower tall?");
+    EXPECT_EQ(unsure.by, RoutedBy::Fallback);
+    EXPECT_EQ(unsure.class_id, strict.default_class());
+    EXPECT_THAT(unsure.reason, HasSubstr("below"));
+}
+
+TEST(LlmRouter, TimeOutUsesTheClassifierAndGetsFurtherNextTime) {
+    const TemporaryFile file("slow.gguf");
+    ASSERT_TRUE(test::write_random_llama(file.path(), small_model(2)));
+    const auto compute = model::Compute::create({.n_threads = 1, .use_gpu = false});
+    const auto chat = engine::ChatModel::load(file.path(), *compute, {});
+    ASSERT_TRUE(chat.ok());
+    const auto tokens = (*chat)->prompt("sort", "How many?");
+    ASSERT_TRUE(tokens.ok());
+    using Clock = engine::ChatModel::Clock;
+    const auto late = (*chat)->read(*tokens, Clock::now() - std::chrono::seconds(1));
+    EXPECT_EQ(late.status().code(), Code::Deadline);
+    EXPECT_TRUE((*chat)->read(*tokens, Clock::now() + std::chrono::minutes(10)).ok());
+
+    LlmRouterOptions options = options_for(file.path());
+    options.timeout_ms = 1e-6;
+    const auto chooser = load_llm_router(options);
+    ASSERT_TRUE(chooser.ok());
+    EXPECT_EQ((*chooser)->choose("How many?", kIntents).status().code(), Code::Deadline);
+    const RouteDecision decision = router_over(*chooser, 0.5F).route("Is there a bicycle in the image?");
+    EXPECT_EQ(decision.by, RoutedBy::Classifier);
+    EXPECT_EQ(decision.class_id, 0);
+    EXPECT_TRUE(decision.model_failed);
+    EXPECT_THAT(decision.reason, HasSubstr("in time"));
+}
+
+TEST(LlmRouter, SeveralThreadsTakeTurns) {
+    const TemporaryFile file("threads.gguf");
+    ASSERT_TRUE(test::write_random_llama(file.path(), small_model(4)));
+    const auto chooser = load_llm_router(options_for(file.path()));
+    ASSERT_TRUE(chooser.ok());
+    std::vector<std::thread> threads;
+    std::vector<int> n_right(3, 0);
+    for (std::size_t t = 0; t < n_right.size(); ++t) {
+        threads.emplace_back([&, t] {
+            for (int i = 0; i < 3; ++i) {
+                const std::string question = "How many " + std::to_string(i) + "?";
+                n_right[t] += (*chooser)->choose(question, kIntents).ok() ? 1 : 0;
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_THAT(n_right, testing::Each(3));
+}
+
+TEST(LlmRouter, WhatCannotBeSaysWhy) {
+    const auto absent = load_llm_router(options_for("no-such-model.gguf"));
+    ASSERT_FALSE(absent.ok());
+    EXPECT_THAT(absent.status().message(), HasSubstr("no-such-model.gguf"));
+
+    const TemporaryFile file("broken.gguf");
+    std::ofstream(file.path()) << "this is no model";
+    const auto nonsense = load_llm_router(options_for(file.path()));
+    EXPECT_EQ(nonsense.status().code(), Code::Corrupt);
+    EXPECT_THAT(nonsense.status().message(), HasSubstr("broken.gguf"));
+
+    ASSERT_TRUE(test::write_random_llama(file.path(), small_model(1)));
+    std::filesystem::resize_file(file.path(), std::filesystem::file_size(file.path()) / 2);
+    const auto cut = load_llm_router(options_for(file.path()));
+    EXPECT_EQ(cut.status().code(), Code::Corrupt);
+
+    ASSERT_TRUE(test::write_random_llama(file.path(), small_model(1)));
+    LlmRouterOptions options = options_for(file.path());
+    options.timeout_ms = 0.0;
+    EXPECT_EQ(load_llm_router(options).status().code(), Code::InvalidArgument);
+    const auto chooser = load_llm_router(options_for(file.path()));
+    ASSERT_TRUE(chooser.ok());
+    EXPECT_EQ((*chooser)->choose(std::string(60000, 'x'), kIntents).status().code(), Code::TooLarge);
+    EXPECT_EQ((*chooser)->choose("How many?", {}).status().code(), Code::InvalidArgument);
+}
+
+}  // namespace
+}  // namespace clasp
