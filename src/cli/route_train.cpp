@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "cli/output.h"
 #include "cli/route_picture.h"
+#include "cli/router_options.h"
 #include "route/evaluate.h"
 #include "route/labelled.h"
 #include "route/lexicon.h"

@@ -1,6 +1,7 @@
 // The options that say who names the class of a question, shared by every command that routes.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "clasp/route.h"
@@ -10,6 +11,9 @@
 #include "cli/option.h"
 
 namespace clasp::cli {
+
+// Of every file of questions, taxonomies and classifiers.
+inline constexpr std::size_t kMaxFileBytes = std::size_t{256} << 20u;
 
 // --router, --router-model, --router-timeout, --taxonomy, --classifier.
 std::vector<Option> router_options();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <limits>
 #include <optional>
 
 #include "base/mapped_file.h"
@@ -140,8 +141,17 @@ Result<std::vector<std::int32_t>> ChatModel::tokenize(std::string_view text, boo
     std::vector<std::int32_t> tokens(text.size() + 2);
     std::int32_t n = 0;
     try {
-        n = llama_tokenize(vocabulary(), text.data(), static_cast<std::int32_t>(text.size()), tokens.data(),
-                           static_cast<std::int32_t>(tokens.size()), false, parse_special);
+        const auto call = [&] {
+            return llama_tokenize(vocabulary(), text.data(), static_cast<std::int32_t>(text.size()),
+                                  tokens.data(), static_cast<std::int32_t>(tokens.size()), false,
+                                  parse_special);
+        };
+        n = call();
+        // Some vocabularies write a space as several bytes, and bytes as tokens.
+        if (n < 0 && n != std::numeric_limits<std::int32_t>::min()) {
+            tokens.resize(static_cast<std::size_t>(-n));
+            n = call();
+        }
     } catch (const std::exception& error) {
         return Status(Code::Corrupt, std::string("the vocabulary cannot write this text: ") + error.what());
     }
@@ -151,7 +161,6 @@ Result<std::vector<std::int32_t>> ChatModel::tokenize(std::string_view text, boo
 }
 
 Result<std::vector<std::int32_t>> ChatModel::prompt(const std::string& system, std::string_view user) const {
-    // A token has at least a byte on average of any real text; this bound only keeps sizes in 32 bits.
     constexpr std::size_t kMaxBytes = 1U << 20;
     if (system.size() + user.size() > kMaxBytes) {
         return Status(Code::TooLarge,

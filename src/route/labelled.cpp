@@ -60,14 +60,14 @@ float best_temperature(std::span<const std::vector<float>> logits, std::span<con
     return static_cast<float>(std::exp(0.5 * (low + high)));
 }
 
-// The threshold with the least cost among those that keep confident errors within the limit, less one
-// standard error of the estimate.
+// The threshold with the least cost among those that keep confident errors within the limit, less two
+// standard errors of the estimate, so that other questions keep within it too.
 float best_threshold(std::vector<Judged> judged) {
     std::sort(judged.begin(), judged.end(),
               [](const Judged& a, const Judged& b) { return a.confidence > b.confidence; });
     const auto n = static_cast<double>(judged.size());
     const double limit =
-        n * kMaxConfidentErrors - std::sqrt(n * kMaxConfidentErrors * (1.0 - kMaxConfidentErrors));
+        n * kMaxConfidentErrors - 2.0 * std::sqrt(n * kMaxConfidentErrors * (1.0 - kMaxConfidentErrors));
     double errors = 0.0;
     double fallbacks = 0.0;
     for (const Judged& j : judged) fallbacks += j.truly_default ? 0.0 : 1.0;

@@ -52,6 +52,14 @@ TEST(Route, BadUseAndBadFilesSayWhy) {
     EXPECT_EQ(run({"route"}).code, 2);
     EXPECT_EQ(run({"route", "What?", "--router", "llm"}).code, 2);
     EXPECT_EQ(run({"route", "What?", "--router", "oracle"}).code, 2);
+    EXPECT_EQ(run({"route", "What?", "--router-timeout", "5"}).code, 2);
+    const Outcome no_model =
+        run({"route", "What?", "--router", "llm", "--router-model", "no-such-model.gguf"});
+    EXPECT_EQ(no_model.code, 1);
+#ifdef CLASP_HAS_ENGINE
+    EXPECT_THAT(no_model.err, HasSubstr("no-such-model.gguf"));
+    EXPECT_EQ(run({"ask", "a.jpg", "What?", "--class", "5", "--router", "rules"}).code, 2);
+#endif
     const Outcome missing = run({"route", "--file", "no-such-file.jsonl", "--json"});
     EXPECT_EQ(missing.code, 1);
     EXPECT_THAT(missing.err, HasSubstr("no-such-file.jsonl"));

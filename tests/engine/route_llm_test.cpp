@@ -62,6 +62,13 @@ test::RandomLlama small_model(std::uint64_t seed) {
     return spec;
 }
 
+// The list of the built-in intents is too long for a vocabulary of bytes and letters.
+test::RandomLlama model_with_words(std::uint64_t seed) {
+    test::RandomLlama spec = small_model(seed);
+    spec.vocabulary_file = std::string(test::llama_source_dir()) + "/models/ggml-vocab-llama-spm.gguf";
+    return spec;
+}
+
 LlmRouterOptions options_for(const std::string& path) {
     LlmRouterOptions options;
     options.model = path;
@@ -165,9 +172,7 @@ TEST(LlmRouter, RandomModelsAlwaysNameAnIntent) {
 // The second question shares the list of intents with the first; a fresh model computes all of it.
 TEST(LlmRouter, WhatIsSharedWithTheQuestionBeforeChangesNothing) {
     const TemporaryFile file("shared.gguf");
-    test::RandomLlama spec = small_model(3);
-    spec.vocabulary_file = std::string(test::llama_source_dir()) + "/models/ggml-vocab-llama-spm.gguf";
-    ASSERT_TRUE(test::write_random_llama(file.path(), spec));
+    ASSERT_TRUE(test::write_random_llama(file.path(), model_with_words(3)));
     const auto used = load_llm_router(options_for(file.path()));
     const auto fresh = load_llm_router(options_for(file.path()));
     ASSERT_TRUE(used.ok() && fresh.ok());
@@ -210,7 +215,7 @@ TEST(LlmRouter, RunsOtherArchitecturesAndTemplates) {
 
 TEST(LlmRouter, AnswersAreCachedAndUnsureOnesFallBack) {
     const TemporaryFile file("cache.gguf");
-    ASSERT_TRUE(test::write_random_llama(file.path(), small_model(2)));
+    ASSERT_TRUE(test::write_random_llama(file.path(), model_with_words(2)));
     auto loaded = load_llm_router(options_for(file.path()));
     ASSERT_TRUE(loaded.ok());
     const auto chooser = std::make_shared<CountingChooser>(std::move(loaded).value());
@@ -229,7 +234,7 @@ TEST(LlmRouter, AnswersAreCachedAndUnsureOnesFallBack) {
 
 TEST(LlmRouter, TimeOutUsesTheClassifierAndGetsFurtherNextTime) {
     const TemporaryFile file("slow.gguf");
-    ASSERT_TRUE(test::write_random_llama(file.path(), small_model(2)));
+    ASSERT_TRUE(test::write_random_llama(file.path(), model_with_words(2)));
     const auto compute = model::Compute::create({.n_threads = 1, .use_gpu = false});
     const auto chat = engine::ChatModel::load(file.path(), *compute, {});
     ASSERT_TRUE(chat.ok());
