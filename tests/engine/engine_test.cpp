@@ -15,6 +15,7 @@
 
 #include "clasp/clasp_engine.h"
 #include "clasp/inspect.h"
+#include "clasp/route_llm.h"
 #include "methods/method.h"
 #include "support/paths.h"
 #include "support/random_llama.h"
@@ -154,6 +155,33 @@ TEST_F(EngineTest, FusionChangesTheNumbersAndNamesItsMix) {
     EXPECT_EQ(a.chosen_class.name, "Counting");
     EXPECT_EQ(a.chosen_class.by, "forced");
     EXPECT_NE(a.logits, ask(plain).logits);
+}
+
+// The text model itself as router, and a taxonomy whose class numbers are not the policy's.
+TEST_F(EngineTest, TheRouterMayBeAChatModelWithATaxonomyOfItsOwn) {
+    EngineOptions options = {.model = text_path(), .mmproj = vision_path(), .n_threads = 1};
+    options.router.taxonomy_json = R"({"version": 1, "name": "two", "default": 20,
+        "classes": [{"id": 10, "name": "Counting"}, {"id": 20, "name": "Default"}],
+        "rules": [{"name": "many", "intent": "Counting", "patterns": ["how many"], "reason": "a number"}]})";
+    auto chooser = load_llm_router({.model = text_path(), .timeout_ms = 600000.0, .n_threads = 1});
+    ASSERT_TRUE(chooser.ok()) << chooser.status().message();
+    options.router.kind = RouterKind::Llm;
+    options.router.chooser = *chooser;
+    options.router.threshold = 0.0F;
+    const auto routed = Engine::load(options);
+    ASSERT_TRUE(routed.ok()) << routed.status().message();
+    AskRequest asked = request();
+    const auto by_rule = (*routed)->ask(asked);
+    ASSERT_TRUE(by_rule.ok()) << by_rule.status().message();
+    EXPECT_EQ(by_rule->chosen_class.id, 5U);
+    EXPECT_EQ(by_rule->chosen_class.by, "rules");
+    asked.question = "Is the tower tall?";
+    const auto by_model = (*routed)->ask(asked);
+    ASSERT_TRUE(by_model.ok()) << by_model.status().message();
+    EXPECT_EQ(by_model->chosen_class.by, "llm");
+    EXPECT_THAT(by_model->chosen_class.name, testing::AnyOf("Counting", "Default"));
+    EXPECT_GE(by_model->timings.first_token, by_model->timings.prefill);
+    EXPECT_LE(by_model->timings.first_token, by_model->timings.total);
 }
 
 TEST_F(EngineTest, CountsAddUpAtEveryStage) {
