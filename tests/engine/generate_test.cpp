@@ -86,6 +86,9 @@ TEST(Generate, StreamedTextIsTheAnswerAndStopsAtTheLimit) {
     const auto result = generate(**session, prefill->logits, options);
     ASSERT_TRUE(result.ok()) << result.status().message();
     EXPECT_EQ(result->text, streamed);
+    ASSERT_FALSE(streamed.empty());
+    EXPECT_GT(result->first_token_ms, 0.0);
+    EXPECT_GE(result->decode_ms - result->first_token_ms, 5.0) << "what on_text takes does not count";
     EXPECT_TRUE(result->reason == StopReason::MaxTokens || result->reason == StopReason::End);
     EXPECT_LE(result->tokens.size(), 20U);
     if (result->reason == StopReason::MaxTokens) {
