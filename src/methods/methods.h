@@ -17,6 +17,7 @@ Method pdrop_method();
 Method dart_method();
 Method vtw_method();
 Method btp_method();
+Method mustdrop_method();
 Method cdpruner_method();
 Method divprune_method();
 Method fastervlm_method();

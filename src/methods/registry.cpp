@@ -7,13 +7,13 @@ namespace clasp::methods {
 
 std::span<const Method> all_methods() {
     static const std::array kMethods = {
-        clasp_method(),         clasp_plus_method(), attention_method(),    random_method(),
-        uniform_method(),       fastv_method(),      sparsevlm_method(),    sparsevlm_plus_method(),
-        pdrop_method(),         dart_method(),       vtw_method(),          btp_method(),
-        cdpruner_method(),      divprune_method(),   fastervlm_method(),    ficoco_v_method(),
-        hired_method(),         holov_method(),      nuwa_method(),         prumerge_method(),
-        prumerge_plus_method(), tome_method(),       uniform_grid_method(), uniform_pool_method(),
-        visionzip_method(),     vispruner_method(),
+        clasp_method(),        clasp_plus_method(),    attention_method(), random_method(),
+        uniform_method(),      fastv_method(),         sparsevlm_method(), sparsevlm_plus_method(),
+        pdrop_method(),        dart_method(),          vtw_method(),       btp_method(),
+        mustdrop_method(),     cdpruner_method(),      divprune_method(),  fastervlm_method(),
+        ficoco_v_method(),     hired_method(),         holov_method(),     nuwa_method(),
+        prumerge_method(),     prumerge_plus_method(), tome_method(),      uniform_grid_method(),
+        uniform_pool_method(), visionzip_method(),     vispruner_method(),
     };
     return kMethods;
 }

@@ -13,6 +13,7 @@
 #include "methods/btp.h"
 #include "methods/dart.h"
 #include "methods/density_peaks.h"
+#include "methods/mustdrop.h"
 #include "methods/raters.h"
 #include "methods/sparsevlm.h"
 
@@ -321,6 +322,25 @@ TEST(Sparsevlm, CorrectedScoresDivideByTheBiasAndTakeTheBestHeads) {
     EXPECT_THAT(best, testing::Pointwise(testing::FloatNear(1e-6F), {.05F, .2F, .6F}));
     const auto both = corrected_scores(table, divisor, 2, 2);
     EXPECT_THAT(both, testing::Pointwise(testing::FloatNear(1e-6F), {.125F, .15F, .4F}));
+}
+
+TEST(Mustdrop, KeepsKeyTokensFirstAndThenTheLargerRatio) {
+    // Token 1 gets most together, token 3 most from one word; token 4 is a key token that nobody reads.
+    const std::vector<float> rows = {.10F, .20F, .02F, .00F, .00F, .10F, .20F, .02F, .30F, .00F};
+    const FeatureView table = {rows.data(), 2, 5, 5};
+    const std::vector<bool> is_key = {false, false, false, false, true};
+    EXPECT_THAT(choose_mustdrop(table, is_key, 1, {}), ElementsAre(4));
+    EXPECT_THAT(choose_mustdrop(table, is_key, 3, {}), ElementsAre(1, 3, 4));
+    // A strict threshold for single words leaves the share of all words to decide.
+    EXPECT_THAT(choose_mustdrop(table, is_key, 2, {.global = 0.001, .individual = 1.0}), ElementsAre(1, 4));
+}
+
+TEST(Mustdrop, MergesInTheEncoderAndPrunesAfterFourLayers) {
+    const Program program = program_of("mustdrop", 192);
+    EXPECT_THAT(layers(program), ElementsAre(2, 6, 10, 14));
+    EXPECT_THAT(program.encoder_blocks, ElementsAre(0));
+    EXPECT_TRUE(program.merges_after_block);
+    EXPECT_TRUE(program.is_adaptive);
 }
 
 }  // namespace
