@@ -64,24 +64,23 @@ void append_runs(Judgements& judgements, const Judgements& more) {
     }
 }
 
-std::string fill_in(std::string text, const std::map<std::string, std::string>& values) {
+std::string fill_in(std::string_view text, const std::map<std::string, std::string>& values) {
     std::string out;
-    std::string_view rest = text;
     while (true) {
-        const std::size_t open = rest.find('{');
-        out += rest.substr(0, open);
+        const std::size_t open = text.find('{');
+        out += text.substr(0, open);
         if (open == std::string_view::npos) return out;
-        rest.remove_prefix(open);
-        const std::size_t close = rest.find('}');
+        text.remove_prefix(open);
+        const std::size_t close = text.find('}');
         const auto value = close == std::string_view::npos
                                ? values.end()
-                               : values.find(std::string(rest.substr(1, close - 1)));
+                               : values.find(std::string(text.substr(1, close - 1)));
         if (value == values.end()) {
             out += '{';
-            rest.remove_prefix(1);
+            text.remove_prefix(1);
         } else {
             out += value->second;
-            rest.remove_prefix(close + 1);
+            text.remove_prefix(close + 1);
         }
     }
 }

@@ -67,7 +67,7 @@ Result<Judgements> read_judgements(const JudgeProtocol& protocol, const std::str
 void append_runs(Judgements& judgements, const Judgements& more);
 
 // `text` with "{name}" replaced, for wording files.
-std::string fill_in(std::string text, const std::map<std::string, std::string>& values);
+std::string fill_in(std::string_view text, const std::map<std::string, std::string>& values);
 
 // The wording file when it is there, else nothing.
 Result<std::optional<std::string>> read_wording(const std::string& folder, std::string_view name);
