@@ -62,6 +62,13 @@ Result<Item> as_item(const Record& record, std::string_view setting, const std::
     return item;
 }
 
+Status other_release(const std::string& labels, std::size_t n_labels, const std::string& questions,
+                     std::size_t n_questions) {
+    return {Code::Corrupt, labels + " has " + std::to_string(n_labels) + " labels, but " + questions +
+                               " has " + std::to_string(n_questions) +
+                               " questions of that setting: they belong to different releases"};
+}
+
 Result<Dataset> load(const std::string& folder, const LoadOptions& /*options*/) {
     Dataset dataset;
     dataset.benchmark = "pope";
@@ -85,10 +92,7 @@ Result<Dataset> load(const std::string& folder, const LoadOptions& /*options*/) 
             return ok_status();
         }));
         if (!ids.empty() && ids.size() != n) {
-            return Status(Code::Corrupt, path + " has " + std::to_string(n) + " labels, but " +
-                                             question_file + " has " + std::to_string(ids.size()) + " " +
-                                             std::string(setting.name) +
-                                             " questions: they belong to different releases");
+            return other_release(path, n, question_file, ids.size());
         }
     }
     CLASP_RETURN_IF_ERROR(check_unique_ids(dataset));
