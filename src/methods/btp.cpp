@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "methods/early_stage.h"
 #include "methods/methods.h"
 #include "methods/ranking.h"
 #include "methods/staged.h"
@@ -66,7 +67,8 @@ constexpr std::array<std::size_t, 4> kLayers = {3, 6, 14, 22};
 constexpr std::array<double, 4> kCounts = {288, 144, 48, 0};
 
 Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
-    const std::vector<std::size_t> layers = scaled_layers(kLayers, setup.n_layers);
+    std::vector<std::size_t> layers = scaled_layers(kLayers, setup.n_layers);
+    const std::string note = bring_forward(setup, "btp", layers.front());
     std::vector<StageShape> shapes;
     for (std::size_t i = 0; i < layers.size(); ++i) shapes.push_back({layers[i], kCounts[i]});
     StageNeeds needs;
@@ -74,6 +76,7 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
     needs.reference = Reference::Last;
     needs.hidden = StageNeeds::Hidden::Raw;
     CLASP_ASSIGN_OR_RETURN(Program program, own_program(setup, shapes, StageMode::After, needs, "btp"));
+    if (!note.empty()) program.notes.push_back(note);
     // The one configuration that the authors published, whose average is 129.
     const bool is_published = setup.stages.empty() && setup.n_visual == 576 && setup.n_layers == 32 &&
                               setup.budget.kind == BudgetKind::Average &&

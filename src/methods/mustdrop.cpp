@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 
+#include "methods/early_stage.h"
 #include "methods/methods.h"
 #include "methods/mustdrop_windows.h"
 #include "methods/ranking.h"
@@ -106,7 +107,8 @@ class MustdropRun : public MethodRun {
 };
 
 Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
-    const std::vector<std::size_t> layers = scaled_layers(kLayers, setup.n_layers);
+    std::vector<std::size_t> layers = scaled_layers(kLayers, setup.n_layers);
+    const std::string note = bring_forward(setup, "mustdrop", layers.front());
     std::vector<StageShape> shapes;
     double proportion = 1.0;
     for (const std::size_t layer : layers) {
@@ -117,6 +119,7 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
     needs.attention = StageNeeds::Attention::Rows;
     needs.reference = Reference::Post;
     CLASP_ASSIGN_OR_RETURN(Program program, own_program(setup, shapes, StageMode::After, needs, "mustdrop"));
+    if (!note.empty()) program.notes.push_back(note);
     return std::unique_ptr<MethodRun>(new MustdropRun(setup, std::move(program)));
 }
 

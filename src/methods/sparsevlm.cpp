@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "methods/density_peaks.h"
+#include "methods/early_stage.h"
 #include "methods/methods.h"
 #include "methods/ranking.h"
 #include "methods/staged.h"
@@ -96,6 +97,7 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup, bool is_plus) {
     needs.reference = Reference::Raters;
     if (!is_plus) needs.hidden = StageNeeds::Hidden::Raw;
     Setup own = setup;
+    std::string note;
     if (own.stages.empty()) {
         SparsevlmCounts counts;
         counts.n_visual = setup.n_visual;
@@ -103,13 +105,15 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup, bool is_plus) {
         // Shallow decoders may put the stages closer together than one layer apart.
         const std::vector<std::size_t> layers = scaled_layers(kLayers, setup.n_layers);
         for (std::size_t i = 0; i < layers.size(); ++i) counts.layers[i] = layers[i] + 1;
+        counts.published = setup.settings.is("counts", "published");
+        if (!counts.published) note = bring_forward(setup, name, counts.layers[0]);
         counts.recycles = !is_plus;
         counts.is_plus = is_plus;
-        counts.published = setup.settings.is("counts", "published");
         CLASP_ASSIGN_OR_RETURN(const std::vector<std::size_t> keeps, sparsevlm_keeps(counts, setup.budget));
         for (std::size_t i = 0; i < keeps.size(); ++i) own.stages.push_back({counts.layers[i], keeps[i]});
     }
     CLASP_ASSIGN_OR_RETURN(Program program, own_program(own, {}, StageMode::After, needs, name));
+    if (!note.empty()) program.notes.push_back(note);
     return std::unique_ptr<MethodRun>(new SparsevlmRun(std::move(program), !is_plus,
                                                        !is_plus && setup.settings.is("faithful", "paper"),
                                                        static_cast<double>(kPublishedHeads) / 32.0));

@@ -210,6 +210,16 @@ TEST(Btp, HasThePublishedCountsAt128AndScalesThemElsewhere) {
     EXPECT_EQ(program_of("btp", 128).stages[0].mode, StageMode::After);
 }
 
+TEST(Btp, BeginsEarlierWhereTheBudgetWantsIt) {
+    EXPECT_THAT(keeps(program_of("btp", 64)), ElementsAre(38, 19, 6, 0));
+    const Program early = program_of("btp", 40);
+    EXPECT_THAT(layers(early), ElementsAre(1, 5, 13, 21));
+    ASSERT_EQ(early.notes.size(), 1U);
+    EXPECT_EQ(early.notes[0],
+              "btp drops tokens from layer 2 on instead of 3, because the budget cannot be met otherwise");
+    EXPECT_TRUE(program_of("btp", 64).notes.empty());
+}
+
 TEST(Btp, KeepsExactlyWhatIsAskedAtEveryStage) {
     std::vector<TokenIndex> patches(64);
     std::iota(patches.begin(), patches.end(), 0U);
@@ -252,7 +262,7 @@ TEST(Sparsevlm, TakesThePublishedCountsOrSolvesForTheAverage) {
         EXPECT_NEAR(layer_average(576, 32, shapes, keeps(program_of("sparsevlm+", budget))), budget,
                     0.01 * budget);
     }
-    EXPECT_THAT(refusal_of("sparsevlm", 40), HasSubstr("process all 576"));
+    EXPECT_THAT(refusal_of("sparsevlm", 15), HasSubstr("process all 576"));
     EXPECT_THAT(refusal_of("sparsevlm", 100, BudgetKind::Entering), HasSubstr("all 576 visual tokens enter"));
 }
 
