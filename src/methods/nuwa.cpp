@@ -79,8 +79,11 @@ double proximity(const NuwaInput& input, TokenIndex a, TokenIndex b) {
     const auto rows = static_cast<double>(input.rows);
     const auto columns = static_cast<double>(input.columns);
     const double radius = 280.0 * (rows * rows + columns * columns) / (2.0 * 24.0 * 24.0);
-    const double down = static_cast<double>(a / input.columns) - static_cast<double>(b / input.columns);
-    const double across = static_cast<double>(a % input.columns) - static_cast<double>(b % input.columns);
+    const auto apart = [](std::size_t x, std::size_t y) {
+        return static_cast<double>(x < y ? y - x : x - y);
+    };
+    const double down = apart(a / input.columns, b / input.columns);
+    const double across = apart(a % input.columns, b % input.columns);
     return 1.0 - std::min(std::sqrt((squared(down) + squared(across)) / radius), 1.0);
 }
 
