@@ -79,8 +79,9 @@ std::vector<std::size_t> uniform_shape(std::size_t rows, std::size_t columns, st
     double best_stretch = kLargestStretch;
     // From the tallest down, so that of two rectangles equally far from the grid's shape the taller wins.
     for (std::size_t n_rows = std::min(rows, keep); n_rows > 0; --n_rows) {
-        if (keep % n_rows != 0 || keep / n_rows > columns) continue;
-        const double shape = static_cast<double>(n_rows) / static_cast<double>(keep / n_rows);
+        const std::size_t n_columns = keep / n_rows;
+        if (n_rows * n_columns != keep || n_columns > columns) continue;
+        const double shape = static_cast<double>(n_rows) / static_cast<double>(n_columns);
         const double stretch = std::max(shape / aspect, aspect / shape);
         if (stretch < best_stretch || (best_rows == 0 && stretch <= best_stretch)) {
             best_stretch = stretch;
