@@ -23,9 +23,9 @@ Result<std::size_t> count_steps(const Record& record) {
     CLASP_ASSIGN_OR_RETURN(const std::vector<Record> steps, record.list("semantic"));
     std::size_t n = 0;
     for (const Record& step : steps) {
-        CLASP_ASSIGN_OR_RETURN(const std::string operation, step.text("operation"));
+        CLASP_ASSIGN_OR_RETURN(std::string text, step.text("operation"));
         CLASP_ASSIGN_OR_RETURN(const std::string argument, step.text_or_empty("argument"));
-        const std::string text = operation + ": " + argument;
+        text.append(": ").append(argument);
         const bool is_named_out = text.find("exist") != std::string::npos ||
                                   text.find("query: name") != std::string::npos ||
                                   text.find("choose name") != std::string::npos;
