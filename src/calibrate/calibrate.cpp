@@ -1,0 +1,225 @@
+#include "calibrate/calibrate.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/json.h"
+#include "base/sha256.h"
+#include "base/stopwatch.h"
+#include "eval/statistics.h"
+
+namespace clasp::calibrate {
+
+namespace {
+
+class Search {
+   public:
+    Search(const CalibrateRequest& request, const eval::Asker& asker) : request_(request), asker_(asker) {
+        report_.records = request.known;
+        report_.policy = request.start;
+        report_.policy.method = request.method;
+    }
+
+    Result<CalibrateReport> go() {
+        if (!request_.benchmark->is_mean) {
+            return Status(Code::InvalidArgument, "calibration needs a score per question, and that of " +
+                                                     std::string(request_.benchmark->name) +
+                                                     " is no mean of such");
+        }
+        CLASP_ASSIGN_OR_RETURN(const auto classes,
+                               eval::route_items(*request_.dataset, eval::ClassSource::Truth));
+        std::vector<std::string> names;
+        for (const eval::Item& item : request_.dataset->items) names.push_back(eval::cluster_name(item));
+        CLASP_ASSIGN_OR_RETURN(const auto samples,
+                               draw_samples(classes, eval::clusters_by_name(names).of_item,
+                                            request_.start.classes.size(), request_.sampling));
+        for (std::size_t id = 0; id < samples.size(); ++id) {
+            CLASP_ASSIGN_OR_RETURN(ClassReport entry, search_class(id, samples[id]));
+            if (entry.is_changed) report_.policy = with_candidate(report_.policy, id, entry.chosen);
+            report_.classes.push_back(std::move(entry));
+        }
+        report_.seconds = watch_.elapsed_ms() / 1000.0;
+        return std::move(report_);
+    }
+
+   private:
+    Result<ClassReport> search_class(std::size_t id, const ClassSample& sample) {
+        ClassReport entry;
+        entry.id = id;
+        entry.name = request_.start.classes[id].name;
+        entry.n_search = sample.search.size();
+        entry.n_held_out = sample.held_out.size();
+        CLASP_ASSIGN_OR_RETURN(entry.before, candidate_of(request_.start, id));
+        entry.winner = entry.before;
+        entry.chosen = entry.before;
+        if (sample.search.empty()) return entry;
+
+        if (request_.order == SearchOrder::Joint) {
+            CLASP_RETURN_IF_ERROR(run_phase("joint", joint_candidates(request_.space), sample, entry));
+        } else {
+            CLASP_RETURN_IF_ERROR(
+                run_phase("mix", mix_candidates(request_.space, entry.before.split), sample, entry));
+            CLASP_RETURN_IF_ERROR(
+                run_phase("split", split_candidates(request_.space, entry.winner), sample, entry));
+        }
+        if (request_.refine > 0) {
+            CLASP_RETURN_IF_ERROR(run_phase(
+                "refine", nearby_candidates(entry.winner, request_.refine, request_.sampling.seed + id),
+                sample, entry));
+        }
+        CLASP_RETURN_IF_ERROR(decide(sample, entry));
+        return entry;
+    }
+
+    // Races the candidates, with the best so far among them, and makes the winner the best so far.
+    Status run_phase(const char* name, std::vector<Candidate> candidates, const ClassSample& sample,
+                     ClassReport& entry) {
+        SearchPhase phase;
+        phase.name = name;
+        phase.candidates = std::move(candidates);
+        const std::size_t preferred = include_candidate(entry.winner, phase.candidates);
+        CLASP_ASSIGN_OR_RETURN(
+            phase.race, race(phase.candidates.size(), sample.search.size(), preferred, request_.race,
+                             [&](std::span<const std::size_t> chosen, std::span<const std::size_t> items) {
+                                 return score(entry.id, phase.candidates, chosen, sample.search, items);
+                             }));
+        entry.winner = phase.candidates[phase.race.winner];
+        entry.search_winner = phase.race.entries[phase.race.winner].mean;
+        if (entry.phases.empty()) entry.search_before = phase.race.entries[preferred].mean;
+        entry.phases.push_back(std::move(phase));
+        return ok_status();
+    }
+
+    // The held-out part has the last word: a winner that is not better there does not ship.
+    Status decide(const ClassSample& sample, ClassReport& entry) {
+        std::vector<Candidate> pair = {entry.winner};
+        const std::size_t before = include_candidate(entry.before, pair);
+        if (pair.size() == 1 || sample.held_out.empty()) return ok_status();
+        const std::vector<std::size_t> both = {0, 1};
+        std::vector<std::size_t> items(sample.held_out.size());
+        for (std::size_t i = 0; i < items.size(); ++i) items[i] = i;
+        CLASP_ASSIGN_OR_RETURN(const auto scores, score(entry.id, pair, both, sample.held_out, items));
+        entry.held_out_before = eval::mean(scores[before]);
+        entry.held_out_winner = eval::mean(scores[1 - before]);
+        entry.is_changed =
+            entry.held_out_winner > entry.held_out_before ||
+            (entry.held_out_winner == entry.held_out_before && entry.search_winner > entry.search_before);
+        if (entry.is_changed) entry.chosen = entry.winner;
+        return ok_status();
+    }
+
+    // Asks the class's questions of some candidates; scores in the order of both lists.
+    Result<std::vector<std::vector<double>>> score(std::size_t class_id,
+                                                   const std::vector<Candidate>& candidates,
+                                                   std::span<const std::size_t> chosen,
+                                                   const std::vector<std::size_t>& sample,
+                                                   std::span<const std::size_t> items) {
+        eval::Dataset part = *request_.dataset;
+        part.items.clear();
+        for (const std::size_t item : items) part.items.push_back(request_.dataset->items[sample[item]]);
+        eval::RunRequest asking;
+        asking.benchmark = request_.benchmark;
+        asking.dataset = &part;
+        asking.items = eval::shard_items(part, {});
+        asking.max_tokens =
+            request_.max_tokens > 0 ? request_.max_tokens : request_.benchmark->max_new_tokens;
+        asking.writer = request_.writer;
+        asking.cancel = request_.cancel;
+        if (request_.on_progress) {
+            asking.on_progress = [&](const eval::Progress& progress) {
+                request_.on_progress(class_id, progress);
+            };
+        }
+        for (const std::size_t candidate : chosen) {
+            eval::Variant variant;
+            variant.label = "class " + std::to_string(class_id) + ", " + candidates[candidate].mix_name;
+            variant.method = request_.method;
+            variant.budget = request_.budget;
+            variant.classes = eval::ClassSource::Truth;
+            // Only the class's own row matters to its questions, so the others stay as they were: answers of
+            // a stopped run are then found again.
+            variant.policy =
+                std::make_shared<Policy>(with_candidate(request_.start, class_id, candidates[candidate]));
+            asking.variants.push_back(std::move(variant));
+        }
+        CLASP_ASSIGN_OR_RETURN(eval::RunReport done, eval::run(asking, asker_, std::move(report_.records)));
+        report_.records = std::move(done.records);
+        report_.asked += done.asked;
+        if (done.was_cancelled || (request_.cancel != nullptr && request_.cancel->load())) {
+            return Status(Code::Cancelled, "calibration was stopped");
+        }
+        if (!done.missing_images.empty()) {
+            return Status(Code::NotFound, "question " + done.missing_images.front().item + ": " +
+                                              done.missing_images.front().reason);
+        }
+        std::vector<std::vector<double>> scores;
+        for (const eval::Variant& variant : asking.variants) {
+            const auto& records = report_.records[eval::variant_key(variant, asking.max_tokens)];
+            std::vector<std::optional<std::string>> texts;
+            for (const eval::Item& item : part.items) {
+                const auto found = records.find(item.id);
+                texts.push_back(found != records.end() ? std::optional(found->second.text) : std::nullopt);
+                const auto convert = request_.benchmark->convert;
+                if (convert != nullptr && texts.back()) texts.back() = convert(*texts.back());
+            }
+            const eval::Answers answers = eval::in_item_order(part, std::move(texts));
+            CLASP_ASSIGN_OR_RETURN(eval::Scores scored, request_.benchmark->score(part, answers, nullptr));
+            scores.push_back(std::move(scored.item_scores));
+        }
+        return scores;
+    }
+
+    const CalibrateRequest& request_;
+    const eval::Asker& asker_;
+    const base::Stopwatch watch_;
+    CalibrateReport report_;
+};
+
+nlohmann::ordered_json as_json(const Candidate& candidate) {
+    nlohmann::ordered_json weights = nlohmann::ordered_json::object();
+    for (const LayerWeight& entry : candidate.weights) weights[std::to_string(entry.layer)] = entry.weight;
+    return {{"mix", candidate.mix_name}, {"weights", weights}, {"split", candidate.split}};
+}
+
+}  // namespace
+
+Result<CalibrateReport> calibrate(const CalibrateRequest& request, const eval::Asker& asker) {
+    return Search(request, asker).go();
+}
+
+std::string provenance_json(const CalibrateRequest& request, const CalibrateReport& report,
+                            const Provenance& sources) {
+    nlohmann::ordered_json json = {
+        {"tool", "clasp-vlm calibrate"},
+        {"model", sources.model},
+        {"model_hash", sources.model_hash},
+        {"benchmark", request.benchmark->name},
+        {"data_hash", sources.data_hash},
+        {"budget", request.budget},
+        {"method", request.method},
+        {"sampling", request.sampling.sampling == Sampling::Balanced ? "balanced" : "random"},
+        {"samples_per_class", request.sampling.per_class},
+        {"held_out", request.sampling.held_out},
+        {"seed", request.sampling.seed},
+        {"order", request.order == SearchOrder::Joint ? "joint" : "two-phase"},
+        {"refine", request.refine},
+        {"start_hash", policy_hash(request.start)},
+        {"space_hash", base::sha256_hex(to_json(request.space))},
+        {"space", nlohmann::ordered_json::parse(to_json(request.space))},
+        {"classes", nlohmann::ordered_json::array()}};
+    for (const ClassReport& entry : report.classes) {
+        json["classes"].push_back({{"id", entry.id},
+                                   {"searched", entry.n_search},
+                                   {"held_out", entry.n_held_out},
+                                   {"before", as_json(entry.before)},
+                                   {"winner", as_json(entry.winner)},
+                                   {"changed", entry.is_changed},
+                                   {"search_before", entry.search_before},
+                                   {"search_winner", entry.search_winner},
+                                   {"held_out_before", entry.held_out_before},
+                                   {"held_out_winner", entry.held_out_winner}});
+    }
+    return base::dump_json(json);
+}
+
+}  // namespace clasp::calibrate
