@@ -18,6 +18,9 @@ class Search {
         report_.records = request.known;
         report_.policy = request.start;
         report_.policy.method = request.method;
+        // These two names say what becomes of masses; any other method takes the policy's rule.
+        if (request.method == "clasp+") report_.policy.mass = MassRule::Nearest;
+        if (request.method == "clasp") report_.policy.mass = MassRule::None;
     }
 
     Result<CalibrateReport> go() {

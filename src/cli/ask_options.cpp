@@ -141,7 +141,7 @@ EngineOptions read_engine_options(const Arguments& arguments) {
     options.n_threads = static_cast<std::size_t>(arguments.integer("threads"));
     options.vision_weights = arguments.text("vision-weights");
     // llama.cpp's bits come only from the matrices that it multiplies with.
-    if (options.vision_weights == "auto" && arguments.text("compat") == "llama.cpp")
+    if (options.vision_weights == "auto" && arguments.text_if("compat") == "llama.cpp")
         options.vision_weights = "file";
     options.use_gpu = !arguments.flag("no-gpu");
     return options;

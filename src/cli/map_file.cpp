@@ -51,9 +51,8 @@ draw::TokenMap empty_map(const Image& picture, const Answer& answer, const std::
 
 }  // namespace
 
-Status write_token_map(const std::string& map_path, const std::string& image_path,
-                       const std::string& question, const Answer& answer, const std::string& model_name) {
-    CLASP_ASSIGN_OR_RETURN(const Image picture, load_image(image_path));
+Result<draw::Canvas> token_map(const Image& picture, const std::string& question, const Answer& answer,
+                               const std::string& model_name) {
     draw::TokenMap map = empty_map(picture, answer, question);
     for (const StageReport& stage : answer.stages)
         map.stages.push_back(stage_panel(stage, answer.tokens.visual));
@@ -61,7 +60,13 @@ Status write_token_map(const std::string& map_path, const std::string& image_pat
     map.note = model_name + ", " + answer.method + ", " + fixed(answer.tokens.average, 1) + " of " +
                std::to_string(answer.tokens.visual) + " visual tokens per layer, class " +
                answer.chosen_class.name;
-    CLASP_ASSIGN_OR_RETURN(const draw::Canvas canvas, draw::draw_token_map(map));
+    return draw::draw_token_map(map);
+}
+
+Status write_token_map(const std::string& map_path, const std::string& image_path,
+                       const std::string& question, const Answer& answer, const std::string& model_name) {
+    CLASP_ASSIGN_OR_RETURN(const Image picture, load_image(image_path));
+    CLASP_ASSIGN_OR_RETURN(const draw::Canvas canvas, token_map(picture, question, answer, model_name));
     return draw::write_png(canvas.image(), map_path);
 }
 

@@ -1,4 +1,4 @@
-// The token map of an answer, as a PNG file.
+// The token map of an answer: the picture with the tokens that each stage kept. For answers about one image.
 #pragma once
 
 #include <span>
@@ -6,10 +6,14 @@
 
 #include "clasp/engine.h"
 #include "clasp/status.h"
+#include "draw/canvas.h"
 
 namespace clasp::cli {
 
-// The picture at image_path with the tokens that each stage kept. For answers about one image.
+Result<draw::Canvas> token_map(const Image& picture, const std::string& question, const Answer& answer,
+                               const std::string& model_name);
+
+// The same of the picture at image_path, as a PNG file.
 Status write_token_map(const std::string& map_path, const std::string& image_path,
                        const std::string& question, const Answer& answer, const std::string& model_name);
 

@@ -1,5 +1,6 @@
 #include <array>
 
+#include "cli/calibrate_command.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 
@@ -8,10 +9,10 @@ namespace clasp::cli {
 std::span<const Command> commands() {
     static const std::array kCommands = {
 #ifdef CLASP_HAS_ENGINE
-        ask_command(),    bench_command(),  compare_command(),  inspect_command(),
+        ask_command(),   bench_command(),  calibrate_command(), compare_command(), inspect_command(),
 #endif
-        route_command(),  select_command(), schedule_command(), fuse_command(),
-        scenes_command(), eval_command(),
+        route_command(), select_command(), schedule_command(),  fuse_command(),    scenes_command(),
+        eval_command(),
     };
     return kCommands;
 }

@@ -1,0 +1,461 @@
+#include "cli/eval_run.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/ask_options.h"
+#include "cli/eval_calibration.h"
+#include "cli/eval_files.h"
+#include "cli/eval_setup.h"
+#include "cli/interrupt.h"
+#include "cli/model_files.h"
+#include "cli/output.h"
+#include "eval/ablation.h"
+
+namespace clasp::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+using eval::RunDescription;
+using eval::Variant;
+
+// A preset that is made by searching, not a list of settings.
+constexpr std::string_view kCalibrationAblation = "calibration";
+
+const std::vector<std::string>& words_of(const Arguments& arguments) {
+    return arguments.positional("BENCHMARK");
+}
+
+// What the variants have in common.
+Result<Variant> base_variant(const Arguments& arguments) {
+    Variant base;
+    CLASP_ASSIGN_OR_RETURN(Policy policy, load_policy(arguments.text("policy")));
+    base.policy = std::make_shared<Policy>(std::move(policy));
+    if (const auto mass = arguments.text_if("mass")) {
+        CLASP_ASSIGN_OR_RETURN(base.mass, parse_mass(*mass));
+    }
+    base.use_fusion = !arguments.flag("no-fusion");
+    base.select_seed = static_cast<std::uint64_t>(arguments.integer("select-seed"));
+    CLASP_ASSIGN_OR_RETURN(base.classes, eval::parse_class_source(arguments.text("classes")));
+    base.stress.default_ratio = arguments.number("force-default");
+    base.stress.error_ratio = arguments.number("force-errors");
+    base.stress.seed = static_cast<std::uint64_t>(arguments.integer("stress-seed"));
+    return base;
+}
+
+// The variants of a preset; options of the command line give the start.
+Result<std::vector<Variant>> read_ablation(const Arguments& arguments, const std::string& name, Variant base,
+                                           const EvalEngine& model, Console& console) {
+    const bool is_calibration = name == kCalibrationAblation;
+    base.method =
+        arguments.is_given("methods") ? arguments.text("methods") : (is_calibration ? "clasp+" : "clasp");
+    eval::AblationBase start;
+    start.policy = *base.policy;
+    start.method = base.method;
+    if (arguments.is_given("budgets")) start.budgets = split_list(arguments.text("budgets"));
+    std::erase(start.budgets, "none");
+    if (is_calibration) {
+        if (start.budgets.size() != 1) {
+            return Status(Code::InvalidArgument, "the ablation of calibration takes one budget");
+        }
+        base.budget = start.budgets.front();
+        return calibration_variants(arguments, base, model, console);
+    }
+    CLASP_ASSIGN_OR_RETURN(const eval::Ablation* preset, eval::find_ablation(name));
+    start.n_vision_layers = model.engine->info().vision_blocks;
+    start.feature_layer = model.engine->info().feature_layer;
+    std::vector<Variant> variants = preset->variants(start);
+    for (Variant& variant : variants) {
+        if (name != "router-choice") variant.classes = base.classes;
+    }
+    return variants;
+}
+
+Result<std::vector<Variant>> read_variants(const Arguments& arguments, const std::string& ablation,
+                                           const EvalEngine& model, Console& console) {
+    CLASP_ASSIGN_OR_RETURN(const Variant base, base_variant(arguments));
+    std::vector<Variant> variants;
+    if (ablation.empty()) {
+        variants =
+            eval::cross(split_list(arguments.text("methods")), split_list(arguments.text("budgets")), base);
+    } else {
+        CLASP_ASSIGN_OR_RETURN(variants, read_ablation(arguments, ablation, base, model, console));
+    }
+    for (const Variant& variant : variants) CLASP_RETURN_IF_ERROR(eval::check_variant(variant));
+    return variants;
+}
+
+// The folder for results, and what is there already. A folder with results is only added to on request.
+struct OutFolder {
+    std::string path;  // empty: none
+    eval::RecordTable known;
+    std::optional<eval::ResultsWriter> writer;
+};
+
+Result<OutFolder> open_folder(const Arguments& arguments, RunDescription& run) {
+    OutFolder folder;
+    const auto path = arguments.text_if("out");
+    if (!path) return folder;
+    folder.path = *path;
+    std::error_code error;
+    fs::create_directories(folder.path, error);
+    if (error) {
+        return Status(Code::Unavailable, base::path_in_quotes(folder.path) + ": " + error.message());
+    }
+    const std::string results = eval::results_path(folder.path);
+    const bool has_results = fs::exists(results, error) && fs::file_size(results, error) > 0;
+    if (has_results && !arguments.flag("resume")) {
+        return Status(
+            Code::InvalidArgument,
+            base::path_in_quotes(folder.path) + " holds results; go on with --resume or name another folder");
+    }
+    if (has_results) {
+        CLASP_ASSIGN_OR_RETURN(const RunDescription before, eval::read_run(folder.path));
+        CLASP_RETURN_IF_ERROR(eval::check_same_run(run, before));
+        CLASP_ASSIGN_OR_RETURN(folder.known, eval::read_records(results));
+    }
+    auto writer = eval::ResultsWriter::open(results);
+    if (!writer) return writer.status();
+    folder.writer.emplace(std::move(writer).value());
+    CLASP_RETURN_IF_ERROR(eval::write_run(folder.path, run));
+    return folder;
+}
+
+void report_missing(const eval::RunReport& report, Console& console) {
+    constexpr std::size_t kShown = 5;
+    const auto& missing = report.missing_images;
+    for (std::size_t i = 0; i < std::min(kShown, missing.size()); ++i) {
+        console.err << "warning: question " << missing[i].item << ": " << missing[i].reason << '\n';
+    }
+    if (!missing.empty()) {
+        console.err << "warning: " << missing.size()
+                    << " questions could not be asked because their picture is missing or unreadable; they "
+                       "count as wrong\n";
+    }
+    if (!report.without_picture.empty()) {
+        console.err << "warning: " << report.without_picture.size()
+                    << " questions have no picture; they were not asked and count as wrong\n";
+    }
+}
+
+// The command line that makes this report again.
+std::string command_text(const Arguments& arguments) {
+    std::string text = "clasp-vlm eval";
+    for (const std::string& word : words_of(arguments)) text += " " + word;
+    for (const Option& option : eval_run_options()) {
+        if (!arguments.is_given(option.name) || option.name == "out" || option.name == "resume") continue;
+        text += " --" + std::string(option.name);
+        if (option.type != OptionType::Flag) text += " " + arguments.text(option.name);
+    }
+    return text;
+}
+
+Status publish(const Arguments& arguments, const std::string& folder, draw::EvalReport report,
+               const std::vector<std::string>& methods, Console& console) {
+    if (!folder.empty()) CLASP_RETURN_IF_ERROR(write_report_files(folder, report, methods));
+    if (arguments.flag("json") && report.summaries.size() == 1) {
+        console.out << eval::summary_json(report.summaries.front(), methods) << '\n';
+    } else if (arguments.flag("json")) {
+        Json json = Json::array();
+        for (const eval::Summary& summary : report.summaries) {
+            json.push_back(Json::parse(eval::summary_json(summary, methods)));
+        }
+        write_json(console, {{"benchmarks", json}});
+    } else {
+        for (const eval::Summary& summary : report.summaries) print_summary(summary, console);
+    }
+    for (const eval::Summary& summary : report.summaries) {
+        for (const eval::Row& row : summary.rows) {
+            if (row.n_answered == summary.n_questions) continue;
+            console.err << "warning: " << row.label << " at budget " << row.budget << " answered "
+                        << row.n_answered << " of " << summary.n_questions << " questions of "
+                        << summary.title << "; the others count as wrong\n";
+        }
+    }
+    if (!folder.empty()) console.err << "report: " << folder << "/report.html\n";
+    return ok_status();
+}
+
+Status run_benchmark(const std::string& benchmark, const std::string& ablation, const Arguments& arguments,
+                     Console& console) {
+    CLASP_ASSIGN_OR_RETURN(const EvalData data, load_eval_data(benchmark, arguments));
+    CLASP_ASSIGN_OR_RETURN(const EvalEngine model, load_eval_engine(arguments, console));
+    CLASP_ASSIGN_OR_RETURN(const std::vector<Variant> variants,
+                           read_variants(arguments, ablation, model, console));
+    RunDescription run;
+    run.benchmark = benchmark;
+    run.data = arguments.text("data");
+    run.split = arguments.text_if("split").value_or("");
+    run.data_hash = data.hash;
+    run.model = model.name;
+    run.model_hash = model.hash;
+    run.limit = static_cast<std::size_t>(arguments.integer("limit"));
+    run.max_tokens = arguments.is_given("max-tokens")
+                         ? static_cast<std::size_t>(arguments.integer("max-tokens"))
+                         : data.benchmark->max_new_tokens;
+    if (const auto shard = arguments.text_if("shard")) {
+        CLASP_ASSIGN_OR_RETURN(run.shard, eval::parse_shard(*shard));
+    }
+    run.ablation = ablation;
+    if (ablation.empty()) run.methods = split_list(arguments.text("methods"));
+    for (const PolicyClass& entry : variants.front().policy->classes) run.class_names.push_back(entry.name);
+    for (const Variant& variant : variants) run.rows.push_back(eval::row_spec(variant, run.max_tokens));
+
+    CLASP_ASSIGN_OR_RETURN(OutFolder folder, open_folder(arguments, run));
+    eval::RunRequest request;
+    request.benchmark = data.benchmark;
+    request.dataset = &data.dataset;
+    request.items = eval::shard_items(data.dataset, run.shard);
+    request.variants = variants;
+    request.max_tokens = run.max_tokens;
+    request.writer = folder.writer ? &*folder.writer : nullptr;
+    const eval::Asker asker = [&model](const AskRequest& asking) { return model.engine->ask(asking); };
+    CLASP_ASSIGN_OR_RETURN(const eval::RunReport done,
+                           run_with_progress(request, asker, std::move(folder.known), console));
+    report_missing(done, console);
+    if (done.was_cancelled || interrupted().load()) {
+        return {Code::Cancelled, folder.path.empty() ? "stopped" : "stopped; --resume goes on from here"};
+    }
+    if (done.asked + done.reused == 0) return {Code::NotFound, "not one question could be asked"};
+
+    const eval::Dataset counted = shard_dataset(data.dataset, run.shard);
+    auto summary = summarise_run(run, *data.benchmark, counted, done.records, arguments);
+    if (!summary && summary.status().code() == Code::Unsupported && !folder.path.empty()) {
+        console.err << "note: " << summary.status().message() << "; the answers are in "
+                    << eval::results_path(folder.path) << '\n';
+        return ok_status();
+    }
+    if (!summary) return summary.status();
+    summary->missing_images = done.missing_images;
+    summary->without_picture = done.without_picture;
+    draw::EvalReport report;
+    report.title = std::string(data.benchmark->title) +
+                   (ablation.empty() ? ": methods by budget" : ": ablation of " + ablation);
+    report.command = command_text(arguments);
+    if (!folder.path.empty()) {
+        CLASP_ASSIGN_OR_RETURN(report.cases,
+                               regression_cases(*summary, counted, variants, asker, run.max_tokens));
+    }
+    report.summaries.push_back(std::move(summary).value());
+    return publish(arguments, folder.path, std::move(report), run.methods, console);
+}
+
+// ---- Runs that are there already ----
+
+struct StoredRun {
+    RunDescription run;
+    eval::RecordTable records;
+};
+
+Result<StoredRun> read_stored(const std::string& folder) {
+    StoredRun stored;
+    CLASP_ASSIGN_OR_RETURN(stored.run, eval::read_run(folder));
+    CLASP_ASSIGN_OR_RETURN(stored.records, eval::read_records(eval::results_path(folder)));
+    return stored;
+}
+
+Result<eval::Summary> summarise_stored(const StoredRun& stored, const Arguments& arguments) {
+    CLASP_ASSIGN_OR_RETURN(const eval::Benchmark* benchmark, eval::find_benchmark(stored.run.benchmark));
+    eval::LoadOptions options;
+    options.split = stored.run.split;
+    CLASP_ASSIGN_OR_RETURN(eval::Dataset dataset,
+                           benchmark->load(arguments.text_if("data").value_or(stored.run.data), options));
+    if (eval::dataset_hash(dataset) != stored.run.data_hash) {
+        return Status(Code::InvalidArgument, "the questions in --data are not those that the run of " +
+                                                 stored.run.benchmark + " asked");
+    }
+    eval::cut_dataset(dataset, stored.run.limit, !benchmark->is_mean);
+    return summarise_run(stored.run, *benchmark, shard_dataset(dataset, stored.run.shard), stored.records,
+                         arguments);
+}
+
+Status run_merge(const Arguments& arguments, Console& console) {
+    const std::vector<std::string>& words = words_of(arguments);
+    CLASP_ASSIGN_OR_RETURN(StoredRun all, read_stored(words[1]));
+    for (std::size_t i = 2; i < words.size(); ++i) {
+        CLASP_ASSIGN_OR_RETURN(const StoredRun other, read_stored(words[i]));
+        auto status = eval::check_same_run(all.run, other.run);
+        if (status.ok()) status = eval::merge_records(other.records, all.records);
+        if (!status.ok()) return status.with_context(base::path_in_quotes(words[i]));
+        for (const eval::RowSpec& row : other.run.rows) {
+            const bool is_known =
+                std::any_of(all.run.rows.begin(), all.run.rows.end(),
+                            [&](const eval::RowSpec& known) { return known.variant == row.variant; });
+            if (!is_known) all.run.rows.push_back(row);
+        }
+        for (const std::string& method : other.run.methods) {
+            const auto& known = all.run.methods;
+            if (std::find(known.begin(), known.end(), method) == known.end())
+                all.run.methods.push_back(method);
+        }
+    }
+    all.run.shard = {};
+    CLASP_ASSIGN_OR_RETURN(OutFolder folder, open_folder(arguments, all.run));
+    for (const auto& [key, records] : all.records) {
+        for (const auto& [item, record] : records) CLASP_RETURN_IF_ERROR(folder.writer->append(record));
+    }
+    CLASP_ASSIGN_OR_RETURN(eval::Summary summary, summarise_stored(all, arguments));
+    draw::EvalReport report;
+    report.title = summary.title + ": methods by budget";
+    report.summaries.push_back(std::move(summary));
+    return publish(arguments, folder.path, std::move(report), all.run.methods, console);
+}
+
+Status run_report(const Arguments& arguments, Console& console) {
+    const std::vector<std::string>& words = words_of(arguments);
+    draw::EvalReport report;
+    report.title = "Methods by budget";
+    std::vector<std::string> methods;
+    for (std::size_t i = 1; i < words.size(); ++i) {
+        CLASP_ASSIGN_OR_RETURN(const StoredRun stored, read_stored(words[i]));
+        auto summary = summarise_stored(stored, arguments);
+        if (!summary) return summary.status().with_context(base::path_in_quotes(words[i]));
+        report.summaries.push_back(std::move(summary).value());
+        methods = stored.run.methods;
+    }
+    const std::string folder = arguments.text("out");
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) return {Code::Unavailable, base::path_in_quotes(folder) + ": " + error.message()};
+    return publish(arguments, folder, std::move(report), methods, console);
+}
+
+}  // namespace
+
+std::vector<Option> eval_run_options() {
+    std::vector<Option> options = model_options();
+    const auto add = [&options](std::vector<Option> more) {
+        options.insert(options.end(), more.begin(), more.end());
+    };
+    add({
+        {.name = "methods",
+         .type = OptionType::Text,
+         .value = "A,B",
+         .fallback = "clasp,clasp+,attention,random,uniform",
+         .help = "methods to compare (an ablation takes one, default clasp)"},
+        {.name = "budgets",
+         .type = OptionType::Text,
+         .value = "LIST",
+         .fallback = "none,192,128,64",
+         .help = "visual tokens per decoder layer on average; none is the original model (an ablation: 192)"},
+        {.name = "benchmark",
+         .type = OptionType::Text,
+         .value = "NAME",
+         .fallback = "scenes",
+         .help = "ablation: what to ask"},
+        {.name = "calibration-data",
+         .type = OptionType::File,
+         .value = "DIR",
+         .help = "ablation of calibration: questions to search on, apart from --data"},
+        {.name = "calibration-sizes",
+         .type = OptionType::Text,
+         .value = "LIST",
+         .fallback = "50,100,200",
+         .help = "ablation of calibration: questions per class"},
+        {.name = "limit",
+         .type = OptionType::Integer,
+         .value = "N",
+         .fallback = "0",
+         .help = "only the first N questions (0: all); groups that are scored together stay whole",
+         .min = 0,
+         .max = 1e9},
+        {.name = "shard",
+         .type = OptionType::Text,
+         .value = "I/N",
+         .help = "only part I of N, to be joined by 'eval merge'"},
+        {.name = "resume", .help = "go on with the run in --out; nothing is asked twice"},
+        {.name = "policy",
+         .type = OptionType::Text,
+         .value = "NAME|FILE",
+         .fallback = "llava",
+         .help = "profile or policy file with the settings per class"},
+        {.name = "mass",
+         .type = OptionType::Choice,
+         .value = "RULE",
+         .help = "what dropped tokens leave to their nearest survivor (default: the method's)",
+         .choices = {"none", "nearest"}},
+        {.name = "no-fusion", .help = "read only the vision layer that the original model reads"},
+        {.name = "classes",
+         .type = OptionType::Choice,
+         .value = "BY",
+         .fallback = "classifier",
+         .help = "who tells the class of a question: the router, its rules alone, the benchmark's labels",
+         .choices = {"classifier", "rules", "truth"}},
+        {.name = "force-default",
+         .type = OptionType::Number,
+         .value = "SHARE",
+         .fallback = "0",
+         .help = "send this share of the questions to the default class",
+         .min = 0,
+         .max = 1},
+        {.name = "force-errors",
+         .type = OptionType::Number,
+         .value = "SHARE",
+         .fallback = "0",
+         .help = "send this share of the questions to a wrong class",
+         .min = 0,
+         .max = 1},
+        {.name = "stress-seed",
+         .type = OptionType::Integer,
+         .value = "S",
+         .fallback = "1",
+         .help = "which questions --force-default and --force-errors take",
+         .min = 0,
+         .max = 9e15},
+        {.name = "select-seed",
+         .type = OptionType::Integer,
+         .value = "S",
+         .fallback = "0",
+         .help = "seed of methods that draw, and of the clustering's start (0: deterministic)",
+         .min = 0,
+         .max = 9e15},
+        {.name = "max-tokens",
+         .type = OptionType::Integer,
+         .value = "N",
+         .help = "longest answer (default: the benchmark's)",
+         .min = 1,
+         .max = 1 << 20},
+        {.name = "out",
+         .type = OptionType::File,
+         .value = "DIR",
+         .help = "folder for results.jsonl, summary.json, report.html and report.md",
+         .group = OptionGroup::Output},
+    });
+    add(engine_options());
+    return options;
+}
+
+Status check_eval_run(const Arguments& arguments) {
+    const std::vector<std::string>& words = words_of(arguments);
+    const bool reads_runs = words[0] == "merge" || words[0] == "report";
+    if (reads_runs) {
+        if (words.size() < 2 || !arguments.is_given("out")) {
+            return {Code::InvalidArgument, "'eval " + words[0] + "' takes folders of runs and --out DIR"};
+        }
+        return ok_status();
+    }
+    const std::size_t expected = words[0] == "ablation" ? 2 : 1;
+    if (words.size() != expected) {
+        return {Code::InvalidArgument,
+                expected == 2 ? "'eval ablation' takes the name of one preset" : "one benchmark at a time"};
+    }
+    if (!arguments.is_given("data")) return {Code::InvalidArgument, "--data DIR is required"};
+    if (arguments.flag("resume") && !arguments.is_given("out")) {
+        return {Code::InvalidArgument, "--resume goes on with a run in --out DIR"};
+    }
+    return check_model_options(arguments);
+}
+
+Status run_eval(const Arguments& arguments, Console& console) {
+    const std::vector<std::string>& words = words_of(arguments);
+    if (words[0] == "merge") return run_merge(arguments, console);
+    if (words[0] == "report") return run_report(arguments, console);
+    if (words[0] == "ablation")
+        return run_benchmark(arguments.text("benchmark"), words[1], arguments, console);
+    return run_benchmark(words[0], "", arguments, console);
+}
+
+}  // namespace clasp::cli

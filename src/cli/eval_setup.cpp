@@ -1,0 +1,68 @@
+#include "cli/eval_setup.h"
+
+#include "base/sha256.h"
+#include "base/text.h"
+#include "cli/ask_options.h"
+#include "cli/interrupt.h"
+#include "cli/model_files.h"
+#include "cli/progress_line.h"
+#include "engine/file_identity.h"
+
+namespace clasp::cli {
+
+std::vector<std::string> split_list(const std::string& text) {
+    std::vector<std::string> parts;
+    for (const std::string_view part : base::split(text, ',')) parts.emplace_back(part);
+    return parts;
+}
+
+Result<EvalData> load_eval_data(const std::string& benchmark, const Arguments& arguments) {
+    EvalData data;
+    CLASP_ASSIGN_OR_RETURN(data.benchmark, eval::find_benchmark(benchmark));
+    if (data.benchmark->is_video) {
+        return Status(Code::Unsupported,
+                      benchmark + " asks about clips, and this version reads pictures only");
+    }
+    eval::LoadOptions options;
+    options.split = arguments.text_if("split").value_or("");
+    CLASP_ASSIGN_OR_RETURN(data.dataset, data.benchmark->load(arguments.text("data"), options));
+    if (data.dataset.items.empty()) {
+        return Status(Code::NotFound, "no questions in " + base::path_in_quotes(arguments.text("data")));
+    }
+    data.hash = eval::dataset_hash(data.dataset);
+    eval::cut_dataset(data.dataset, static_cast<std::size_t>(arguments.integer("limit")),
+                      !data.benchmark->is_mean);
+    return data;
+}
+
+Result<EvalEngine> load_eval_engine(const Arguments& arguments, Console& console) {
+    CLASP_ASSIGN_OR_RETURN(const ModelFiles files, find_model_files(arguments));
+    EvalEngine loaded;
+    loaded.name = files.name;
+    CLASP_ASSIGN_OR_RETURN(const std::string text, engine::file_identity(files.model));
+    CLASP_ASSIGN_OR_RETURN(const std::string vision, engine::file_identity(files.mmproj));
+    loaded.hash = base::sha256_hex(text + vision);
+    EngineOptions options = read_engine_options(arguments);
+    options.model = files.model;
+    options.mmproj = files.mmproj;
+    options.cached_images = 1;
+    options.log = console.log_sink();
+    CLASP_ASSIGN_OR_RETURN(loaded.engine, Engine::load(options));
+    return loaded;
+}
+
+Result<eval::RunReport> run_with_progress(eval::RunRequest request, const eval::Asker& asker,
+                                          eval::RecordTable known, Console& console) {
+    ProgressLine line(console, "answers");
+    request.cancel = &interrupted();
+    request.on_progress = [&line](const eval::Progress& progress) {
+        const std::string more =
+            progress.unreadable > 0 ? std::to_string(progress.unreadable) + " pictures missing" : "";
+        line.update(progress.done, progress.total, progress.rate(), progress.seconds_left(), more);
+    };
+    auto report = eval::run(request, asker, std::move(known));
+    line.finish();
+    return report;
+}
+
+}  // namespace clasp::cli
