@@ -18,10 +18,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kQuestions = 108;  // twelve of each class
-// What the model reaches on these questions, less a few: a change that costs more is a defect.
-constexpr double kLeastUnpruned = 0.0;
-constexpr double kLeastPruned = 0.0;
+constexpr int kQuestions = 63;  // seven of each class
+// The model answers 44 of these rightly, and 34 at 128 tokens: a change that costs more than a few is a
+// defect.
+constexpr int kLeastUnpruned = 42;
+constexpr int kLeastPruned = 31;
 // The trainer computes in another order of additions, so that a near tie may fall the other way.
 constexpr int kMostDifferences = 1;
 
@@ -34,8 +35,9 @@ std::vector<json> read_lines(const std::string& path) {
 
 std::unique_ptr<Engine> load_embedded() {
     const std::string models = std::string(test::source_dir()) + "/models/";
-    auto engine =
-        Engine::load({.model = models + "clasp-tiny.gguf", .mmproj = models + "clasp-tiny-mmproj.gguf"});
+    // One thread: several tests run at a time, and threads that wait for each other would spin.
+    auto engine = Engine::load(
+        {.model = models + "clasp-tiny.gguf", .mmproj = models + "clasp-tiny-mmproj.gguf", .n_threads = 1});
     EXPECT_TRUE(engine.ok()) << engine.status().message();
     return engine.ok() ? std::move(engine).value() : nullptr;
 }
@@ -77,8 +79,8 @@ TEST(EmbeddedModel, AnswersAsItsTrainerDoesAndRightly) {
     }
     std::filesystem::remove_all(folder);
     EXPECT_LE(different, kMostDifferences);
-    EXPECT_GE(right, kLeastUnpruned * kQuestions);
-    EXPECT_GE(right_pruned, kLeastPruned * kQuestions);
+    EXPECT_GE(right, kLeastUnpruned);
+    EXPECT_GE(right_pruned, kLeastPruned);
 }
 
 TEST(EmbeddedModel, TheExamplesAreAnsweredRightAsUsersAskThem) {
