@@ -34,7 +34,8 @@ std::vector<std::size_t> share_in_proportion(std::size_t total, std::span<const 
     return shares;
 }
 
-StageChooser::StageChooser(StageChooserOptions options, std::vector<ChooserImage> images, ThreadPool* pool)
+StageChooser::StageChooser(StageChooserOptions options, const std::vector<ChooserImage>& images,
+                           ThreadPool* pool)
     : options_(std::move(options)), pool_(pool) {
     TokenIndex first_token = 0;
     TokenIndex first_patch = 0;

@@ -43,7 +43,7 @@ struct ChooserImage {
 // Not thread safe.
 class StageChooser {
    public:
-    StageChooser(StageChooserOptions options, std::vector<ChooserImage> images, ThreadPool* pool);
+    StageChooser(StageChooserOptions options, const std::vector<ChooserImage>& images, ThreadPool* pool);
 
     Result<StageChoice> choose(const StageView& view);
 

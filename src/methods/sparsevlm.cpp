@@ -52,7 +52,7 @@ Trial try_first(const SparsevlmCounts& request, const std::array<std::size_t, 3>
     std::size_t live = request.n_visual;
     for (std::size_t i = 0; i < row.size(); ++i) {
         const double scaled = static_cast<double>(first * row[i]) / static_cast<double>(row[0]);
-        live = std::min(live, std::max<std::size_t>(1, static_cast<std::size_t>(scaled + 0.5)));
+        live = std::min(live, std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(scaled))));
         trial.keeps.push_back(live);
         shapes.push_back({request.layers[i], 1.0});
     }
@@ -77,7 +77,8 @@ class SparsevlmRun : public MethodRun {
             plan = recycle(input.live, input.scores, input.hidden, input.keep, with_sums_);
             return ok_status();
         }
-        const auto wanted = static_cast<std::size_t>(head_share_ * static_cast<double>(input.n_heads) + 0.5);
+        const auto wanted =
+            static_cast<std::size_t>(std::lround(head_share_ * static_cast<double>(input.n_heads)));
         const std::vector<float> scores = corrected_scores(input.rows, input.rotation_bias, input.n_heads,
                                                            std::max<std::size_t>(1, wanted));
         keep_highest(input.live, scores, input.keep, plan);
