@@ -1,6 +1,7 @@
 #include "calibrate/sampling.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <random>
@@ -58,7 +59,7 @@ Result<std::vector<ClassSample>> draw_samples(std::span<const std::size_t> class
     std::vector<ClassSample> samples(n_classes);
     for (std::size_t id = 0; id < n_classes; ++id) {
         const auto wanted =
-            static_cast<std::size_t>(options.held_out * static_cast<double>(chosen[id].size()) + 0.5);
+            static_cast<std::size_t>(std::lround(options.held_out * static_cast<double>(chosen[id].size())));
         for (const std::size_t place : chosen[id]) {
             const bool wants = samples[id].held_out.size() < wanted;
             const bool is_out = is_held_out.emplace(clusters[place], wants).first->second;

@@ -9,7 +9,7 @@ namespace clasp::draw {
 namespace {
 
 // A bar would end a cell and a line break the row.
-std::string cell(std::string text) {
+std::string cell(std::string_view text) {
     std::string out;
     for (const char c : text) {
         if (c == '|') out += '\\';

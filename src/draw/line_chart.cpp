@@ -134,8 +134,8 @@ std::string line_chart_svg(const LineChart& chart) {
     for (const ChartLine& line : chart.lines) legend.emplace_back(line.name, line.colour);
     if (chart.has_level) legend.emplace_back(chart.level_name, "#667085");
     constexpr std::size_t kColumns = 3;
-    const auto legend_rows = static_cast<double>((legend.size() + kColumns - 1) / kColumns);
-    const double height = kTop + kPlotHeight + kBottom + legend_rows * kLegendLine + 6.0;
+    const std::size_t legend_rows = (legend.size() + kColumns - 1) / kColumns;
+    const double height = kTop + kPlotHeight + kBottom + static_cast<double>(legend_rows) * kLegendLine + 6.0;
     std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + number(kWidth) + "\" height=\"" +
                       number(height) + "\" viewBox=\"0 0 " + number(kWidth) + " " + number(height) +
                       "\" font-size=\"12\" font-family=\"inherit\" role=\"img\" aria-label=\"" +
@@ -147,9 +147,10 @@ std::string line_chart_svg(const LineChart& chart) {
         svg += draw_line(chart.lines[i], axes, kShift * (static_cast<double>(i) - middle));
     }
     for (std::size_t i = 0; i < legend.size(); ++i) {
-        const double x = kLeft + static_cast<double>(i % kColumns) * (kWidth - kLeft - kRight) / kColumns;
-        const double y =
-            kTop + kPlotHeight + kBottom + 12.0 + static_cast<double>(i / kColumns) * kLegendLine;
+        const std::size_t column = i % kColumns;
+        const std::size_t row = i / kColumns;
+        const double x = kLeft + static_cast<double>(column) * (kWidth - kLeft - kRight) / kColumns;
+        const double y = kTop + kPlotHeight + kBottom + 12.0 + static_cast<double>(row) * kLegendLine;
         svg +=
             line_at(x, y - 4.0, x + 18.0, y - 4.0, "stroke=\"" + legend[i].second + "\" stroke-width=\"3\"");
         svg += text_at(x + 24.0, y, legend[i].first, "start");
