@@ -141,7 +141,7 @@ engine::StageChooser make_chooser(const AskRequest& request, const Policy& polic
         image.masses = seen.masses;
         images.push_back(image);
     }
-    return {std::move(options), std::move(images), &pool};
+    return {std::move(options), images, &pool};
 }
 
 engine::GenerateOptions generate_options(const AskRequest& request) {
