@@ -125,9 +125,7 @@ Status run(const Arguments& arguments, Console& console) {
                            read_calibration(arguments, model.engine->info()));
     request.benchmark = data.benchmark;
     request.dataset = &data.dataset;
-    request.max_tokens = arguments.is_given("max-tokens")
-                             ? static_cast<std::size_t>(arguments.integer("max-tokens"))
-                             : data.benchmark->max_new_tokens;
+    request.max_tokens = max_tokens(arguments, *data.benchmark);
     eval::RunDescription description;
     description.benchmark = arguments.text("benchmark");
     description.data = arguments.text("data");
@@ -285,12 +283,7 @@ Command calibrate_command() {
          .group = OptionGroup::Performance,
          .min = 1,
          .max = 1e6},
-        {.name = "max-tokens",
-         .type = OptionType::Integer,
-         .value = "N",
-         .help = "longest answer (default: the benchmark's)",
-         .min = 1,
-         .max = 1 << 20},
+        max_tokens_option(),
         {.name = "work",
          .type = OptionType::File,
          .value = "DIR",

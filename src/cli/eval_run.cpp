@@ -193,9 +193,7 @@ Status run_benchmark(const std::string& benchmark, const std::string& ablation, 
     run.model = model.name;
     run.model_hash = model.hash;
     run.limit = static_cast<std::size_t>(arguments.integer("limit"));
-    run.max_tokens = arguments.is_given("max-tokens")
-                         ? static_cast<std::size_t>(arguments.integer("max-tokens"))
-                         : data.benchmark->max_new_tokens;
+    run.max_tokens = max_tokens(arguments, *data.benchmark);
     if (const auto shard = arguments.text_if("shard")) {
         CLASP_ASSIGN_OR_RETURN(run.shard, eval::parse_shard(*shard));
     }
@@ -412,12 +410,7 @@ std::vector<Option> eval_run_options() {
          .help = "seed of methods that draw, and of the clustering's start (0: deterministic)",
          .min = 0,
          .max = 9e15},
-        {.name = "max-tokens",
-         .type = OptionType::Integer,
-         .value = "N",
-         .help = "longest answer (default: the benchmark's)",
-         .min = 1,
-         .max = 1 << 20},
+        max_tokens_option(),
         {.name = "out",
          .type = OptionType::File,
          .value = "DIR",

@@ -10,6 +10,20 @@
 
 namespace clasp::cli {
 
+Option max_tokens_option() {
+    return {.name = "max-tokens",
+            .type = OptionType::Integer,
+            .value = "N",
+            .help = "longest answer (default: the benchmark's)",
+            .min = 1,
+            .max = 1 << 20};
+}
+
+std::size_t max_tokens(const Arguments& arguments, const eval::Benchmark& benchmark) {
+    return arguments.is_given("max-tokens") ? static_cast<std::size_t>(arguments.integer("max-tokens"))
+                                            : benchmark.max_new_tokens;
+}
+
 std::vector<std::string> split_list(const std::string& text) {
     std::vector<std::string> parts;
     for (const std::string_view part : base::split(text, ',')) parts.emplace_back(part);

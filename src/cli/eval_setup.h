@@ -32,6 +32,10 @@ Result<EvalEngine> load_eval_engine(const Arguments& arguments, Console& console
 Result<eval::RunReport> run_with_progress(eval::RunRequest request, const eval::Asker& asker,
                                           eval::RecordTable known, Console& console);
 
+// --max-tokens, and what it means: the benchmark's own limit when it is not given.
+Option max_tokens_option();
+std::size_t max_tokens(const Arguments& arguments, const eval::Benchmark& benchmark);
+
 std::vector<std::string> split_list(const std::string& text);
 
 }  // namespace clasp::cli

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <exception>
-#include <limits>
 #include <optional>
 
 #include "base/mapped_file.h"
 #include "llama.h"
 #include "model/gguf_reader.h"
+#include "model/llama_text.h"
 #include "model/text_config.h"
 
 namespace clasp::engine {
@@ -36,19 +36,7 @@ Status check_file(const std::string& path) {
 std::optional<std::string> apply_template(const std::string& chat_template, const std::string& system,
                                           const std::string& user) {
     const std::array<llama_chat_message, 2> messages = {{{"system", system.c_str()}, {"user", user.c_str()}}};
-    std::string text(512 + 2 * (system.size() + user.size()), '\0');
-    const auto call = [&] {
-        return llama_chat_apply_template(chat_template.c_str(), messages.data(), messages.size(), true,
-                                         text.data(), static_cast<std::int32_t>(text.size()));
-    };
-    std::int32_t n = call();
-    if (n > static_cast<std::int32_t>(text.size())) {
-        text.resize(static_cast<std::size_t>(n));
-        n = call();
-    }
-    if (n < 0) return std::nullopt;
-    text.resize(static_cast<std::size_t>(n));
-    return text;
+    return model::apply_chat_template(chat_template, messages);
 }
 
 std::string plain_template(const std::string& system, const std::string& user) {
@@ -123,41 +111,11 @@ const llama_vocab* ChatModel::vocabulary() const {
 }
 
 std::string ChatModel::piece(std::int32_t token) const {
-    std::string text(64, '\0');
-    const auto call = [&] {
-        return llama_token_to_piece(vocabulary(), token, text.data(), static_cast<std::int32_t>(text.size()),
-                                    0, false);
-    };
-    std::int32_t n = call();
-    if (n < 0) {
-        text.resize(static_cast<std::size_t>(-n));
-        n = call();
-    }
-    text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
-    return text;
+    return model::piece(vocabulary(), token, false);
 }
 
 Result<std::vector<std::int32_t>> ChatModel::tokenize(std::string_view text, bool parse_special) const {
-    std::vector<std::int32_t> tokens(text.size() + 2);
-    std::int32_t n = 0;
-    try {
-        const auto call = [&] {
-            return llama_tokenize(vocabulary(), text.data(), static_cast<std::int32_t>(text.size()),
-                                  tokens.data(), static_cast<std::int32_t>(tokens.size()), false,
-                                  parse_special);
-        };
-        n = call();
-        // Some vocabularies write a space as several bytes, and bytes as tokens.
-        if (n < 0 && n != std::numeric_limits<std::int32_t>::min()) {
-            tokens.resize(static_cast<std::size_t>(-n));
-            n = call();
-        }
-    } catch (const std::exception& error) {
-        return Status(Code::Corrupt, std::string("the vocabulary cannot write this text: ") + error.what());
-    }
-    if (n < 0) return Status(Code::TooLarge, "the text has too many tokens");
-    tokens.resize(static_cast<std::size_t>(n));
-    return tokens;
+    return model::tokenize(vocabulary(), text, parse_special);
 }
 
 Result<std::vector<std::int32_t>> ChatModel::prompt(const std::string& system, std::string_view user) const {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "llama.h"
+#include "model/llama_text.h"
 
 namespace clasp::engine {
 namespace {
@@ -42,19 +43,7 @@ std::optional<std::string> render_known(const std::string& chat_template, const 
     std::vector<llama_chat_message> messages;
     if (!system.empty()) messages.push_back({"system", system.c_str()});
     messages.push_back({"user", turn.c_str()});
-    std::string text(256 + 2 * (turn.size() + system.size()), '\0');
-    const auto call = [&] {
-        return llama_chat_apply_template(chat_template.c_str(), messages.data(), messages.size(), true,
-                                         text.data(), static_cast<std::int32_t>(text.size()));
-    };
-    std::int32_t n = call();
-    if (n > static_cast<std::int32_t>(text.size())) {
-        text.resize(static_cast<std::size_t>(n));
-        n = call();
-    }
-    if (n < 0) return std::nullopt;
-    text.resize(static_cast<std::size_t>(n));
-    return text;
+    return model::apply_chat_template(chat_template, messages);
 }
 
 // The family that LLaVA-1.5 belongs to; libllama's rendering of it has other white space than the

@@ -124,9 +124,7 @@ Result<Answers> match(const Dataset& dataset, std::span<const Prediction> predic
 }
 
 Result<Scores> score(const Dataset& dataset, const Answers& answers, const Judgements* /*judgements*/) {
-    for (const Item& item : dataset.items) {
-        CLASP_RETURN_IF_ERROR(check_ten_answers(item.id, item.answers));
-    }
+    CLASP_RETURN_IF_ERROR(check_ten_answers(dataset));
     Scores scores;
     scores.item_scores = grade(dataset, answers, [](const Item& item, const std::string& answer) {
         return vqa_accuracy_m4c(answer, item.answers);

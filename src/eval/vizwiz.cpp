@@ -63,13 +63,7 @@ Result<Answers> match(const Dataset& dataset, std::span<const Prediction> predic
 }
 
 Result<Scores> score(const Dataset& dataset, const Answers& answers, const Judgements* /*judgements*/) {
-    for (const Item& item : dataset.items) {
-        if (item.answers.empty()) {
-            return Status(Code::Unsupported, "the answers of the split " + dataset.split +
-                                                 " are not public, only the benchmark's server can score it");
-        }
-        CLASP_RETURN_IF_ERROR(check_ten_answers(item.id, item.answers));
-    }
+    CLASP_RETURN_IF_ERROR(check_public_answers(dataset));
     Scores scores;
     // Answers go through M4C before they are uploaded, and the server normalises as VQAv2 does.
     scores.item_scores = grade(dataset, answers, [](const Item& item, const std::string& answer) {

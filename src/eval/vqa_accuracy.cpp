@@ -208,10 +208,23 @@ double vqa_accuracy_m4c(std::string_view prediction, const std::vector<std::stri
     return agreement_score(n_equal);
 }
 
-Status check_ten_answers(std::string_view question_id, const std::vector<std::string>& answers) {
-    if (answers.size() == 10) return ok_status();
-    return {Code::Corrupt, "question " + base::in_quotes(question_id) + " has " +
-                               std::to_string(answers.size()) + " reference answers, VQA accuracy needs ten"};
+Status check_ten_answers(const Dataset& dataset) {
+    for (const Item& item : dataset.items) {
+        if (item.answers.size() == 10) continue;
+        return {Code::Corrupt, "question " + base::in_quotes(item.id) + " has " +
+                                   std::to_string(item.answers.size()) +
+                                   " reference answers, VQA accuracy needs ten"};
+    }
+    return ok_status();
+}
+
+Status check_public_answers(const Dataset& dataset) {
+    for (const Item& item : dataset.items) {
+        if (!item.answers.empty()) continue;
+        return {Code::Unsupported, "the answers of the split " + dataset.split +
+                                       " are not public, only the benchmark's server can score it"};
+    }
+    return check_ten_answers(dataset);
 }
 
 }  // namespace clasp::eval

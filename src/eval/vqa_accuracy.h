@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "clasp/status.h"
+#include "eval/benchmark.h"
 
 namespace clasp::eval {
 
@@ -23,7 +24,9 @@ double agreement_score(std::size_t n_equal);
 double vqa_accuracy_v2(std::string_view prediction, const std::vector<std::string>& answers);
 double vqa_accuracy_m4c(std::string_view prediction, const std::vector<std::string>& answers);
 
-// Corrupt, naming the question, unless there are exactly ten.
-Status check_ten_answers(std::string_view question_id, const std::vector<std::string>& answers);
+// Corrupt, naming the question, unless each has exactly ten.
+Status check_ten_answers(const Dataset& dataset);
+// Unsupported for a split whose answers only the benchmark's server has; else as check_ten_answers.
+Status check_public_answers(const Dataset& dataset);
 
 }  // namespace clasp::eval

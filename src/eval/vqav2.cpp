@@ -106,13 +106,7 @@ Result<Dataset> load(const std::string& folder, const LoadOptions& options) {
 }
 
 Result<Scores> score(const Dataset& dataset, const Answers& answers, const Judgements* /*judgements*/) {
-    for (const Item& item : dataset.items) {
-        if (item.answers.empty()) {
-            return Status(Code::Unsupported, "the answers of the split " + dataset.split +
-                                                 " are not public, only the benchmark's server can score it");
-        }
-        CLASP_RETURN_IF_ERROR(check_ten_answers(item.id, item.answers));
-    }
+    CLASP_RETURN_IF_ERROR(check_public_answers(dataset));
     Scores scores;
     scores.item_scores = grade(dataset, answers, [](const Item& item, const std::string& answer) {
         return vqa_accuracy_v2(answer, item.answers);

@@ -2,13 +2,13 @@
 
 #include <array>
 #include <exception>
-#include <limits>
 #include <unordered_map>
 
 #include "base/mapped_file.h"
 #include "llama-model.h"
 #include "llama.h"
 #include "model/gguf_reader.h"
+#include "model/llama_text.h"
 
 namespace clasp::model {
 namespace {
@@ -164,29 +164,8 @@ const llama_vocab* TextModel::vocabulary() const {
 
 Result<std::vector<std::int32_t>> TextModel::tokenize(std::string_view text, bool add_bos,
                                                       bool parse_special) const {
-    constexpr std::size_t kMaxBytes = 1U << 28;
-    if (text.size() > kMaxBytes) {
-        return Status(Code::TooLarge, "a text of " + std::to_string(text.size()) + " bytes exceeds " +
-                                          std::to_string(kMaxBytes));
-    }
-    std::vector<std::int32_t> tokens(text.size() + 2);
-    std::int32_t n = 0;
-    try {
-        const auto call = [&] {
-            return llama_tokenize(vocabulary(), text.data(), static_cast<std::int32_t>(text.size()),
-                                  tokens.data(), static_cast<std::int32_t>(tokens.size()), false,
-                                  parse_special);
-        };
-        n = call();
-        if (n < 0 && n != std::numeric_limits<std::int32_t>::min()) {
-            tokens.resize(static_cast<std::size_t>(-n));
-            n = call();
-        }
-    } catch (const std::exception& error) {
-        return Status(Code::Corrupt, std::string("the vocabulary cannot write this text: ") + error.what());
-    }
-    if (n < 0) return Status(Code::TooLarge, "the text has too many tokens");
-    tokens.resize(static_cast<std::size_t>(n));
+    CLASP_ASSIGN_OR_RETURN(std::vector<std::int32_t> tokens,
+                           model::tokenize(vocabulary(), text, parse_special));
     if (add_bos && llama_vocab_get_add_bos(vocabulary())) {
         tokens.insert(tokens.begin(), llama_vocab_bos(vocabulary()));
     }
@@ -195,18 +174,7 @@ Result<std::vector<std::int32_t>> TextModel::tokenize(std::string_view text, boo
 
 std::string TextModel::piece(std::int32_t token, bool show_special) const {
     if (token < 0 || token >= config_.vocabulary) return {};
-    std::string text(64, '\0');
-    const auto call = [&] {
-        return llama_token_to_piece(vocabulary(), token, text.data(), static_cast<std::int32_t>(text.size()),
-                                    0, show_special);
-    };
-    std::int32_t n = call();
-    if (n < 0) {
-        text.resize(static_cast<std::size_t>(-n));
-        n = call();
-    }
-    text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
-    return text;
+    return model::piece(vocabulary(), token, show_special);
 }
 
 bool TextModel::ends_generation(std::int32_t token) const {
