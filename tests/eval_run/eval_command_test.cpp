@@ -1,0 +1,274 @@
+// The eval and calibrate commands over a small model with random weights: files, resuming, shards.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "../cli/run_program.h"
+#include "clasp/policy.h"
+#include "methods/method.h"
+#include "support/paths.h"
+#include "support/random_llama.h"
+#include "support/random_mmproj.h"
+
+namespace clasp::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+std::string picture(unsigned seed) {
+    constexpr std::uint32_t kSide = 40;
+    std::string bmp = "BM";
+    const auto put = [&bmp](std::uint32_t value, int n_bytes) {
+        for (int i = 0; i < n_bytes; ++i) bmp.push_back(static_cast<char>((value >> (8 * i)) & 0xffU));
+    };
+    for (const std::uint32_t value : {54 + kSide * kSide * 3, 0U, 54U, 40U, kSide, kSide}) put(value, 4);
+    put(1, 2);
+    put(24, 2);
+    for (int i = 0; i < 6; ++i) put(0, 4);
+    for (std::uint32_t i = 0; i < kSide * kSide * 3; ++i) put((i * (seed + 3) / 5) % 256, 1);
+    return bmp;
+}
+
+class EvalCommand : public ::testing::Test {
+   protected:
+    static void SetUpTestSuite() {
+        root() = std::string(clasp::test::scratch_dir()) + "/eval-command-" + std::to_string(getpid());
+        fs::create_directories(root() + "/data");
+        clasp::test::RandomLlama text;
+        text.n_layers = 8;
+        text.width = 96;
+        text.n_heads = 3;
+        text.n_kv_heads = 3;
+        text.vocabulary_file =
+            std::string(clasp::test::llama_source_dir()) + "/models/ggml-vocab-llama-spm.gguf";
+        ASSERT_TRUE(clasp::test::write_random_llama(root() + "/text.gguf", text));
+        clasp::test::MmprojSpec vision;
+        vision.image_size = 112;
+        vision.n_blocks = 23;
+        std::ofstream mmproj(root() + "/mmproj.gguf", std::ios::binary);
+        clasp::test::write_random_mmproj(vision, mmproj);
+        std::ofstream questions(root() + "/data/questions.jsonl");
+        for (unsigned i = 0; i < 6; ++i) {
+            const std::string name = std::to_string(i / 2) + ".bmp";
+            std::ofstream(root() + "/data/" + name, std::ios::binary) << picture(i / 2);
+            questions << nlohmann::json({{"image", name},
+                                         {"question", "How many cups are there?"},
+                                         {"answers", {"two"}},
+                                         {"class_id", i % 2}})
+                      << '\n';
+        }
+    }
+    static void TearDownTestSuite() { fs::remove_all(root()); }
+
+    static std::string& root() {
+        static std::string path;
+        return path;
+    }
+    static std::vector<std::string> words(const std::string& out, const std::vector<std::string>& more) {
+        std::vector<std::string> all = {"eval",         "jsonl",
+                                        "--data",       root() + "/data",
+                                        "--model",      root() + "/text.gguf",
+                                        "--mmproj",     root() + "/mmproj.gguf",
+                                        "--methods",    "clasp,random",
+                                        "--budgets",    "none,20",
+                                        "--threads",    "1",
+                                        "--max-tokens", "3",
+                                        "--json"};
+        if (!out.empty()) all.insert(all.end(), {"--out", root() + "/" + out});
+        all.insert(all.end(), more.begin(), more.end());
+        return all;
+    }
+    static std::vector<std::string> lines(const std::string& folder) {
+        std::ifstream file(root() + "/" + folder + "/results.jsonl");
+        std::vector<std::string> all;
+        for (std::string line; std::getline(file, line);) all.push_back(line);
+        return all;
+    }
+};
+
+TEST_F(EvalCommand, WritesResultsSummaryAndReport) {
+    const Outcome outcome = run(words("run", {}));
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const auto json = nlohmann::json::parse(outcome.out);
+    ASSERT_EQ(json["rows"].size(), 4U);  // two methods at two budgets
+    EXPECT_EQ(json["rows"][0]["budget"], "none");
+    EXPECT_DOUBLE_EQ(json["rows"][0]["loyalty"].get<double>(), 1.0);
+    EXPECT_EQ(lines("run").size(), 18U);  // the unpruned model once
+    std::ifstream summary(root() + "/run/summary.json");
+    EXPECT_EQ(nlohmann::json::parse(summary)["rows"], json["rows"]);
+    for (const char* name : {"report.html", "report.md", "run.json"}) {
+        EXPECT_GT(fs::file_size(root() + "/run/" + name), 100U) << name;
+    }
+    EXPECT_THAT(run(words("run", {})).err, HasSubstr("--resume"));
+}
+
+TEST_F(EvalCommand, ResumesATornRunToTheSameResults) {
+    ASSERT_EQ(run(words("whole", {})).code, 0);
+    fs::create_directories(root() + "/torn");
+    fs::copy_file(root() + "/whole/run.json", root() + "/torn/run.json");
+    const std::vector<std::string> all = lines("whole");
+    std::ofstream torn(root() + "/torn/results.jsonl");
+    for (std::size_t i = 0; i < 7; ++i) torn << all[i] << '\n';
+    torn << all[7].substr(0, 20);
+    torn.close();
+    const Outcome outcome = run(words("torn", {"--resume"}));
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const std::vector<std::string> resumed = lines("torn");
+    ASSERT_EQ(resumed.size(), all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const auto a = nlohmann::json::parse(all[i]);
+        const auto b = nlohmann::json::parse(resumed[i]);
+        EXPECT_EQ(a["question_id"], b["question_id"]);
+        EXPECT_EQ(a["variant"], b["variant"]);
+        EXPECT_EQ(a["text"], b["text"]);
+    }
+    // Nothing is left to ask, and another model's answers are not taken for this one's.
+    ASSERT_EQ(run(words("torn", {"--resume"})).code, 0);
+    EXPECT_EQ(lines("torn").size(), all.size());
+    std::vector<std::string> longer = words("torn", {"--resume"});
+    std::replace(longer.begin(), longer.end(), std::string("3"), std::string("4"));
+    EXPECT_THAT(run(longer).err, HasSubstr("do not belong together"));
+}
+
+TEST_F(EvalCommand, ShardsMergeToTheWhole) {
+    const Outcome whole = run(words("", {}));
+    ASSERT_EQ(whole.code, 0) << whole.err;
+    ASSERT_EQ(run(words("part1", {"--shard", "1/2"})).code, 0);
+    ASSERT_EQ(run(words("part2", {"--shard", "2/2"})).code, 0);
+    const Outcome merged =
+        run({"eval", "merge", root() + "/part1", root() + "/part2", "--out", root() + "/merged", "--json"});
+    ASSERT_EQ(merged.code, 0) << merged.err;
+    const auto a = nlohmann::json::parse(whole.out);
+    const auto b = nlohmann::json::parse(merged.out);
+    ASSERT_EQ(a["rows"].size(), b["rows"].size());
+    for (std::size_t i = 0; i < a["rows"].size(); ++i) {
+        for (const char* field : {"method", "budget", "score", "loyalty", "ci95", "per_class", "answered"}) {
+            EXPECT_EQ(a["rows"][i][field], b["rows"][i][field]) << field;
+        }
+    }
+}
+
+TEST_F(EvalCommand, AblationsRunByName) {
+    std::vector<std::string> all = words("", {});
+    all[1] = "ablation";
+    all.insert(all.begin() + 2, "iterations");
+    all.insert(all.end(), {"--benchmark", "jsonl", "--methods", "clasp", "--budgets", "20", "--limit", "2"});
+    std::erase(all, "clasp,random");
+    std::erase(all, "none,20");
+    all.erase(std::find(all.begin(), all.end(), "--methods"));
+    all.erase(std::find(all.begin(), all.end(), "--budgets"));
+    const Outcome outcome = run(all);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(nlohmann::json::parse(outcome.out)["rows"].size(), 6U);
+}
+
+TEST_F(EvalCommand, MissingPicturesAreCountedAndWrongUsageIsSaid) {
+    fs::copy(root() + "/data", root() + "/gaps");
+    fs::remove(root() + "/gaps/1.bmp");
+    std::vector<std::string> all = words("", {});
+    all[3] = root() + "/gaps";
+    const Outcome outcome = run(all);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(nlohmann::json::parse(outcome.out)["missing_images"], 2);
+    EXPECT_THAT(outcome.err, HasSubstr("2 questions could not be asked"));
+
+    EXPECT_EQ(run({"eval", "jsonl", "--model", "x.gguf", "--mmproj", "y.gguf"}).code, 2);
+    EXPECT_EQ(run({"eval", "merge", "a"}).code, 2);
+    EXPECT_EQ(run({"eval", "ablation", "--data", "d"}).code, 2);
+}
+
+TEST_F(EvalCommand, CompareShowsEveryMethodBesideTheOriginalModel) {
+    const std::string map = root() + "/compare.png";
+    std::vector<std::string> all = {"compare",
+                                    root() + "/data/0.bmp",
+                                    "How many cups are there?",
+                                    "--model",
+                                    root() + "/text.gguf",
+                                    "--mmproj",
+                                    root() + "/mmproj.gguf",
+                                    "--budget",
+                                    "20",
+                                    "--threads",
+                                    "1",
+                                    "--max-tokens",
+                                    "3",
+                                    "--map",
+                                    map,
+                                    "--json"};
+    const Outcome outcome = run(all);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const auto json = nlohmann::json::parse(outcome.out);
+    EXPECT_EQ(json["rows"].size(), methods::all_methods().size());
+    const std::size_t n_tokens = json["vanilla"]["tokens"]["entering"];
+    std::size_t answered = 0;
+    for (const auto& row : json["rows"]) {
+        if (row.contains("error")) {
+            EXPECT_THAT(row["error"].get<std::string>(), ::testing::Not(::testing::IsEmpty()));
+            continue;
+        }
+        ++answered;
+        EXPECT_LT(row["tokens"]["average"].get<double>(), static_cast<double>(n_tokens)) << row["method"];
+        const double cosine = row["agreement"]["logit_cosine"];
+        EXPECT_GE(cosine, -1.0 - 1e-9);
+        EXPECT_LE(cosine, 1.0 + 1e-9);
+        EXPECT_EQ(row["agreement"]["same_answer"].get<bool>(), row["answer"] == json["vanilla"]["answer"]);
+    }
+    EXPECT_GE(answered, 20U);  // the others say why not: a grid or a depth they do not fit
+    EXPECT_GT(fs::file_size(map), 1000U);
+
+    all.back() = "--methods";
+    all.emplace_back("clasp,nonsense");
+    const Outcome refused = run(all);
+    EXPECT_NE(refused.code, 0);
+    EXPECT_THAT(refused.err, HasSubstr("nonsense"));
+}
+
+TEST_F(EvalCommand, CalibrateWritesAPolicyThatAskTakes) {
+    const std::string policy = root() + "/policy.json";
+    const std::vector<std::string> all = {"calibrate",
+                                          "--benchmark",
+                                          "jsonl",
+                                          "--data",
+                                          root() + "/data",
+                                          "--model",
+                                          root() + "/text.gguf",
+                                          "--mmproj",
+                                          root() + "/mmproj.gguf",
+                                          "--budget",
+                                          "20",
+                                          "--out",
+                                          policy,
+                                          "--samples-per-class",
+                                          "3",
+                                          "--threads",
+                                          "1",
+                                          "--max-tokens",
+                                          "2",
+                                          "--json"};
+    const Outcome outcome = run(all);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const auto json = nlohmann::json::parse(outcome.out);
+    EXPECT_EQ(json["classes"].size(), 9U);
+    const auto read = read_policy(policy);
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(policy_hash(*read), json["hash"]);
+    EXPECT_THAT(read->provenance, HasSubstr("model_hash"));
+    EXPECT_TRUE(fs::exists(policy + ".calibration/search.html"));
+    EXPECT_EQ(run(all).code, 1);  // the folder holds a search
+    std::vector<std::string> again = all;
+    again.push_back("--resume");
+    const Outcome resumed = run(again);
+    ASSERT_EQ(resumed.code, 0) << resumed.err;
+    EXPECT_EQ(nlohmann::json::parse(resumed.out)["asked"], 0);
+    EXPECT_EQ(nlohmann::json::parse(resumed.out)["hash"], json["hash"]);
+}
+
+}  // namespace
+}  // namespace clasp::cli
