@@ -20,7 +20,7 @@ struct AuxGroup {
     float weight;       // of its loss
     float none_weight;  // of patches whose label is 0
 };
-inline constexpr std::array<AuxGroup, 9> kAuxGroups = {{
+inline constexpr std::array<AuxGroup, 10> kAuxGroups = {{
     {"thing", world::kThingLabels, 1.0F, 0.2F},
     {"colour", world::kColourLabels, 0.7F, 0.2F},
     {"size", world::kSizeLabels, 0.4F, 0.2F},
@@ -30,6 +30,7 @@ inline constexpr std::array<AuxGroup, 9> kAuxGroups = {{
     {"row", 24, 0.15F, 1.0F},
     {"column", 24, 0.15F, 1.0F},
     {"slot", world::kSlotLabels, 0.5F, 0.03F},
+    {"share", world::kShareLabels, 0.7F, 0.2F},
 }};
 
 struct AuxTargets {

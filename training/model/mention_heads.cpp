@@ -10,7 +10,7 @@ namespace {
 constexpr int mention_outputs() {
     int total = 0;
     for (const MentionGroup& group : kMentionGroups) total += group.classes;
-    return total + static_cast<int>(kCoordinates);
+    return total + static_cast<int>(kNumberGroups.size());
 }
 constexpr int kOutputs = mention_outputs();
 
@@ -51,12 +51,12 @@ void MentionHeads::run(ParamStore& store, const float* stream, const std::vector
             at[label] -= 1.0F;
             for (int c = 0; c < group.classes; ++c) at[c] *= share;
         }
-        for (std::size_t g = 0; g < kCoordinates; ++g) {
+        for (const std::size_t g : kNumberGroups) {
             const std::uint8_t label = targets[i].labels[g];
             const float half = static_cast<float>(kMentionGroups[g].classes - 1) / 2;
-            const float miss = label == kNotAsked ? 0.0F : at[g] - (static_cast<float>(label) / half - 1);
-            scores.loss += static_cast<double>(weight * kCoordinateWeight * miss * miss);
-            at[g] = 2 * weight * kCoordinateWeight * miss;
+            const float miss = label == kNotAsked ? 0.0F : *at - (static_cast<float>(label) / half - 1);
+            scores.loss += static_cast<double>(weight * kNumberWeight * miss * miss);
+            *at++ = 2 * weight * kNumberWeight * miss;
         }
     }
     if (gradient == nullptr) return;

@@ -30,10 +30,10 @@ inline constexpr std::array<MentionGroup, 7> kMentionGroups = {{
     {"count", kMentionCounts, 1.0F},
 }};
 inline constexpr std::uint8_t kNotAsked = 255;
-// Row and column, the first two groups, must also be there as plain numbers from -1 to 1: what lies along one
-// direction is easy to compare.
-inline constexpr std::size_t kCoordinates = 2;
-inline constexpr float kCoordinateWeight = 2.0F;
+// Row, column and count must also be there as plain numbers from -1 to 1: what lies along one direction is
+// easy to compare, and a wrong count by one is less wrong than by three.
+inline constexpr std::array<std::size_t, 3> kNumberGroups = {0, 1, 6};
+inline constexpr float kNumberWeight = 2.0F;
 
 struct MentionTarget {
     int row = 0;  // of the packed text

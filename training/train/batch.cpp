@@ -42,8 +42,8 @@ void append_targets(const world::Scene& scene, const world::Canvas& canvas, int 
         const int row = row0 + static_cast<int>(i) / scene.side;
         const int column = column0 + static_cast<int>(i) % scene.side;
         targets.patches.push_back({l.thing, l.colour, l.size, l.texture, l.glyph, l.centre,
-                                   static_cast<std::uint8_t>(row), static_cast<std::uint8_t>(column),
-                                   l.slot});
+                                   static_cast<std::uint8_t>(row), static_cast<std::uint8_t>(column), l.slot,
+                                   l.share});
         present[l.thing] = 1;
     }
     targets.place.push_back(static_cast<std::uint8_t>(scene.place));

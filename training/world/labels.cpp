@@ -1,11 +1,15 @@
 #include "world/labels.h"
 
+#include <algorithm>
 #include <array>
 
 namespace clasp::world {
 namespace {
 
 constexpr int kLeastPixels = kPatch * kPatch / 10;
+// Lower ends of the shares 2 to 7. Over its patches they add up to one item, whatever its size: what a sum
+// over patches needs for counting.
+constexpr std::array<float, kShareLabels - 2> kShares = {0.035F, 0.06F, 0.1F, 0.17F, 0.29F, 0.5F};
 
 std::uint8_t thing_label(const Item& item) {
     int base = 1;
@@ -36,6 +40,8 @@ PatchLabels labels_of(const Item& item) {
 std::vector<PatchLabels> label_patches(const Scene& scene, const Canvas& canvas) {
     const int side = scene.side;
     std::vector<PatchLabels> out(static_cast<std::size_t>(side * side));
+    std::array<int, 256> whole{};
+    for (const std::uint8_t owner : canvas.owner()) ++whole[owner];
     for (int row = 0; row < side; ++row)
         for (int column = 0; column < side; ++column) {
             std::array<int, 256> pixels{};
@@ -45,8 +51,12 @@ std::vector<PatchLabels> label_patches(const Scene& scene, const Canvas& canvas)
             std::size_t best = 0;
             for (std::size_t i = 1; i <= scene.items.size(); ++i)
                 if (pixels[i] >= kLeastPixels && (best == 0 || pixels[i] > pixels[best])) best = i;
-            if (best != 0)
-                out[static_cast<std::size_t>(row * side + column)] = labels_of(scene.items[best - 1]);
+            if (best == 0) continue;
+            PatchLabels& labels = out[static_cast<std::size_t>(row * side + column)];
+            labels = labels_of(scene.items[best - 1]);
+            const float share = static_cast<float>(pixels[best]) / static_cast<float>(whole[best]);
+            labels.share =
+                static_cast<std::uint8_t>(1 + (std::ranges::upper_bound(kShares, share) - kShares.begin()));
         }
     const auto patch_at = [&](float x, float y) -> PatchLabels& {
         return out[static_cast<std::size_t>(static_cast<int>(y) / kPatch * side +

@@ -17,6 +17,7 @@ inline constexpr int kTextureLabels = 1 + kTextures;
 inline constexpr int kGlyphLabels = 1 + static_cast<int>(kSignCharacters.size());
 inline constexpr int kCentreLabels = 2;
 inline constexpr int kSlotLabels = 4;
+inline constexpr int kShareLabels = 8;
 
 struct PatchLabels {
     std::uint8_t thing = 0;
@@ -26,6 +27,7 @@ struct PatchLabels {
     std::uint8_t glyph = 0;
     std::uint8_t centre = 0;  // 1 where an item's centre lies: one patch per item
     std::uint8_t slot = 0;    // 1, 2, 3: first, middle and last character of a sign
+    std::uint8_t share = 0;   // 1 to 7: how much of the item's pixels lie here, in steps of about 1.7 times
 };
 
 // What a patch that belongs to the item shows.
