@@ -1,5 +1,8 @@
 #include "cli/ask_options.h"
 
+#include "base/text.h"
+#include "methods/method.h"
+
 namespace clasp::cli {
 
 std::vector<Option> request_options() {
@@ -105,6 +108,19 @@ Status check_request_options(const Arguments& arguments) {
         return {Code::InvalidArgument, "--vanilla means no pruning; --budget has no effect with it"};
     }
     return ok_status();
+}
+
+Result<std::vector<std::string>> read_method_list(const std::string& list) {
+    std::vector<std::string> names;
+    if (list == "all") {
+        for (const methods::Method& method : methods::all_methods()) names.emplace_back(method.name);
+        return names;
+    }
+    for (const std::string_view name : base::split(list, ',')) {
+        CLASP_ASSIGN_OR_RETURN(const methods::Method* method, methods::find_method(name));
+        names.emplace_back(method->name);
+    }
+    return names;
 }
 
 Result<AskRequest> read_request(const Arguments& arguments) {

@@ -18,6 +18,9 @@ Status check_request_options(const Arguments& arguments);
 
 // Everything of a request but its images and its question. A command may leave out some of the options.
 Result<AskRequest> read_request(const Arguments& arguments);
+
+// Names with commas between, or "all"; an unknown one is refused with the names there are.
+Result<std::vector<std::string>> read_method_list(const std::string& list);
 EngineOptions read_engine_options(const Arguments& arguments);
 
 }  // namespace clasp::cli

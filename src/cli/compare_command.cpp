@@ -36,19 +36,6 @@ Status check(const Arguments& arguments) {
     return check_request_options(arguments);
 }
 
-Result<std::vector<std::string>> read_methods(const std::string& list) {
-    std::vector<std::string> names;
-    if (list == "all") {
-        for (const methods::Method& method : methods::all_methods()) names.emplace_back(method.name);
-        return names;
-    }
-    for (const std::string_view name : base::split(list, ',')) {
-        CLASP_ASSIGN_OR_RETURN(const methods::Method* method, methods::find_method(name));
-        names.emplace_back(method->name);
-    }
-    return names;
-}
-
 std::size_t top_token(const std::vector<float>& logits) {
     return static_cast<std::size_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
@@ -114,7 +101,7 @@ void print_table(const Answer& vanilla, const std::vector<Row>& rows, Console& c
 
 Status run(const Arguments& arguments, Console& console) {
     CLASP_ASSIGN_OR_RETURN(const ModelFiles files, find_model_files(arguments));
-    CLASP_ASSIGN_OR_RETURN(const std::vector<std::string> names, read_methods(arguments.text("methods")));
+    CLASP_ASSIGN_OR_RETURN(const std::vector<std::string> names, read_method_list(arguments.text("methods")));
     CLASP_ASSIGN_OR_RETURN(AskRequest request, read_request(arguments));
     request.images = {{arguments.positional("IMAGE").front(), {}}};
     request.question = arguments.positional("QUESTION").front();

@@ -25,6 +25,9 @@ using eval::Variant;
 // A preset that is made by searching, not a list of settings.
 constexpr std::string_view kCalibrationAblation = "calibration";
 
+// --mass: a row without and one with masses.
+constexpr std::string_view kBothMasses = "both";
+
 const std::vector<std::string>& words_of(const Arguments& arguments) {
     return arguments.positional("BENCHMARK");
 }
@@ -34,7 +37,7 @@ Result<Variant> base_variant(const Arguments& arguments) {
     Variant base;
     CLASP_ASSIGN_OR_RETURN(Policy policy, load_policy(arguments.text("policy")));
     base.policy = std::make_shared<Policy>(std::move(policy));
-    if (const auto mass = arguments.text_if("mass")) {
+    if (const auto mass = arguments.text_if("mass"); mass && *mass != kBothMasses) {
         CLASP_ASSIGN_OR_RETURN(base.mass, parse_mass(*mass));
     }
     base.use_fusion = !arguments.flag("no-fusion");
@@ -79,13 +82,37 @@ Result<std::vector<Variant>> read_variants(const Arguments& arguments, const std
     CLASP_ASSIGN_OR_RETURN(const Variant base, base_variant(arguments));
     std::vector<Variant> variants;
     if (ablation.empty()) {
-        variants =
-            eval::cross(split_list(arguments.text("methods")), split_list(arguments.text("budgets")), base);
+        CLASP_ASSIGN_OR_RETURN(const std::vector<std::string> methods,
+                               read_method_list(arguments.text("methods")));
+        variants = eval::cross(methods, split_list(arguments.text("budgets")), base,
+                               arguments.text_if("mass") == kBothMasses);
     } else {
         CLASP_ASSIGN_OR_RETURN(variants, read_ablation(arguments, ablation, base, model, console));
     }
     for (const Variant& variant : variants) CLASP_RETURN_IF_ERROR(eval::check_variant(variant));
     return variants;
+}
+
+// With --methods all some cannot meet the budget or do not fit the model. One question tells; such rows
+// leave, and the reasons come back.
+Result<std::vector<std::string>> drop_refused(std::vector<Variant>& variants, const eval::Dataset& dataset,
+                                              const eval::Asker& asker) {
+    const auto item = std::ranges::find_if(dataset.items, [](const eval::Item& i) { return i.has_image(); });
+    if (item == dataset.items.end()) return std::vector<std::string>();
+    CLASP_ASSIGN_OR_RETURN(const std::string picture, eval::read_image(*item));
+    std::vector<std::string> reasons;
+    std::erase_if(variants, [&](const Variant& variant) {
+        auto request = eval::variant_request(variant, 1);
+        if (!request) return false;
+        request->images = {{{}, picture}};
+        request->question = item->prompt;
+        const auto answer = asker(*request);
+        if (answer.ok() || answer.status().code() == Code::Cancelled) return false;
+        reasons.push_back(variant.label + " at budget " + variant.budget +
+                          " is left out: " + answer.status().message());
+        return true;
+    });
+    return reasons;
 }
 
 // The folder for results, and what is there already. A folder with results is only added to on request.
@@ -183,8 +210,14 @@ Status run_benchmark(const std::string& benchmark, const std::string& ablation, 
                      Console& console) {
     CLASP_ASSIGN_OR_RETURN(const EvalData data, load_eval_data(benchmark, arguments));
     CLASP_ASSIGN_OR_RETURN(const EvalEngine model, load_eval_engine(arguments, console));
-    CLASP_ASSIGN_OR_RETURN(const std::vector<Variant> variants,
-                           read_variants(arguments, ablation, model, console));
+    CLASP_ASSIGN_OR_RETURN(std::vector<Variant> variants, read_variants(arguments, ablation, model, console));
+    const eval::Asker asker = [&model](const AskRequest& asking) { return model.engine->ask(asking); };
+    std::vector<std::string> refusals;
+    if (ablation.empty() && arguments.text("methods") == "all") {
+        CLASP_ASSIGN_OR_RETURN(refusals, drop_refused(variants, data.dataset, asker));
+        for (const std::string& refusal : refusals) console.err << "note: " << refusal << '\n';
+        if (variants.empty()) return {Code::InvalidArgument, "no method can meet these budgets"};
+    }
     RunDescription run;
     run.benchmark = benchmark;
     run.data = arguments.text("data");
@@ -198,7 +231,9 @@ Status run_benchmark(const std::string& benchmark, const std::string& ablation, 
         CLASP_ASSIGN_OR_RETURN(run.shard, eval::parse_shard(*shard));
     }
     run.ablation = ablation;
-    if (ablation.empty()) run.methods = split_list(arguments.text("methods"));
+    if (ablation.empty()) {
+        CLASP_ASSIGN_OR_RETURN(run.methods, read_method_list(arguments.text("methods")));
+    }
     for (const PolicyClass& entry : variants.front().policy->classes) run.class_names.push_back(entry.name);
     for (const Variant& variant : variants) run.rows.push_back(eval::row_spec(variant, run.max_tokens));
 
@@ -210,7 +245,6 @@ Status run_benchmark(const std::string& benchmark, const std::string& ablation, 
     request.variants = variants;
     request.max_tokens = run.max_tokens;
     request.writer = folder.writer ? &*folder.writer : nullptr;
-    const eval::Asker asker = [&model](const AskRequest& asking) { return model.engine->ask(asking); };
     CLASP_ASSIGN_OR_RETURN(const eval::RunReport done,
                            run_with_progress(request, asker, std::move(folder.known), console));
     report_missing(done, console);
@@ -229,6 +263,7 @@ Status run_benchmark(const std::string& benchmark, const std::string& ablation, 
     if (!summary) return summary.status();
     summary->missing_images = done.missing_images;
     summary->without_picture = done.without_picture;
+    summary->notes.insert(summary->notes.end(), refusals.begin(), refusals.end());
     draw::EvalReport report;
     report.title = std::string(data.benchmark->title) +
                    (ablation.empty() ? ": methods by budget" : ": ablation of " + ablation);
@@ -333,7 +368,7 @@ std::vector<Option> eval_run_options() {
          .type = OptionType::Text,
          .value = "A,B",
          .fallback = "clasp,clasp+,attention,random,uniform",
-         .help = "methods to compare (an ablation takes one, default clasp)"},
+         .help = "methods to compare, or all (an ablation takes one, default clasp)"},
         {.name = "budgets",
          .type = OptionType::Text,
          .value = "LIST",
@@ -373,8 +408,9 @@ std::vector<Option> eval_run_options() {
         {.name = "mass",
          .type = OptionType::Choice,
          .value = "RULE",
-         .help = "what dropped tokens leave to their nearest survivor (default: the method's)",
-         .choices = {"none", "nearest"}},
+         .help = "what dropped tokens leave to their nearest survivor (default: the method's); both gives "
+                 "methods that drop tokens a row without and one with masses",
+         .choices = {"none", "nearest", kBothMasses}},
         {.name = "no-fusion", .help = "read only the vision layer that the original model reads"},
         {.name = "classes",
          .type = OptionType::Choice,

@@ -93,7 +93,11 @@ Result<AskRequest> variant_request(const Variant& variant, std::size_t max_token
 }
 
 std::vector<Variant> cross(const std::vector<std::string>& methods, const std::vector<std::string>& budgets,
-                           const Variant& base) {
+                           const Variant& base, bool both_masses) {
+    const auto has_both = [both_masses](const std::string& name) {
+        const auto method = methods::find_method(name);  // an unknown name is check_variant's to refuse
+        return both_masses && method.ok() && (*method)->drops && !(*method)->uses_masses;
+    };
     std::vector<Variant> variants;
     if (std::find(budgets.begin(), budgets.end(), "none") != budgets.end()) {
         variants.push_back(vanilla_variant());
@@ -106,6 +110,11 @@ std::vector<Variant> cross(const std::vector<std::string>& methods, const std::v
             variant.label = method;
             variant.method = method;
             variant.budget = budget;
+            if (has_both(method)) variant.mass = MassRule::None;
+            variants.push_back(variant);
+            if (!has_both(method)) continue;
+            variant.label += " + masses";
+            variant.mass = MassRule::Nearest;
             variants.push_back(std::move(variant));
         }
     }

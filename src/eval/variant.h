@@ -59,8 +59,9 @@ Status check_variant(const Variant& variant);
 Result<AskRequest> variant_request(const Variant& variant, std::size_t max_tokens);
 
 // One vanilla variant if any budget is "none", then every method at every other budget, budgets in the
-// outer loop as the paper's tables have them.
+// outer loop as the paper's tables have them. `both_masses`: a method that drops tokens and has no masses by
+// itself is there without and with them; the others are there once.
 std::vector<Variant> cross(const std::vector<std::string>& methods, const std::vector<std::string>& budgets,
-                           const Variant& base);
+                           const Variant& base, bool both_masses = false);
 
 }  // namespace clasp::eval

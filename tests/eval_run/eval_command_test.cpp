@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 
 #include "../cli/run_program.h"
@@ -182,6 +183,26 @@ TEST_F(EvalCommand, MissingPicturesAreCountedAndWrongUsageIsSaid) {
     EXPECT_EQ(run({"eval", "jsonl", "--model", "x.gguf", "--mmproj", "y.gguf"}).code, 2);
     EXPECT_EQ(run({"eval", "merge", "a"}).code, 2);
     EXPECT_EQ(run({"eval", "ablation", "--data", "d"}).code, 2);
+}
+
+TEST_F(EvalCommand, AllMethodsStandWithAndWithoutMassesAndRefusalsAreSaid) {
+    std::vector<std::string> all = words("all", {"--mass", "both", "--limit", "1"});
+    *std::ranges::find(all, "clasp,random") = "all";
+    const Outcome outcome = run(all);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const auto json = nlohmann::json::parse(outcome.out);
+    std::set<std::string> labels;
+    for (const auto& row : json["rows"]) labels.insert(row["label"].get<std::string>());
+    for (const char* label : {"none", "random", "random + masses", "clasp+", "tome"}) {
+        EXPECT_TRUE(labels.contains(label)) << label;
+    }
+    EXPECT_FALSE(labels.contains("clasp+ + masses"));
+    EXPECT_FALSE(labels.contains("tome + masses"));
+    for (const methods::Method& method : methods::all_methods()) {
+        const std::string refusal = std::string(method.name) + " at budget 20 is left out: ";
+        EXPECT_NE(labels.contains(std::string(method.name)), outcome.err.find(refusal) != std::string::npos)
+            << method.name;
+    }
 }
 
 TEST_F(EvalCommand, CompareShowsEveryMethodBesideTheOriginalModel) {
