@@ -139,11 +139,12 @@ Result<Checkpoint> load_checkpoint(const std::string& path) {
             const std::vector<float> stored = in.floats();
             if (id == store.params().size()) continue;
             const Param& param = store.info(id);
-            // An auxiliary head may be new or have got new classes since; the others keep their places.
-            if (stored.size() > param.size() || (stored.size() < param.size() && !is_auxiliary(param.name)))
+            // An auxiliary head may have got or lost classes since; the others keep their places.
+            if (stored.size() != param.size() && !is_auxiliary(param.name))
                 return Status(Code::Corrupt,
                               "the checkpoint " + path + " has a wrong size for " + param.name);
-            std::ranges::copy(stored, values->begin() + static_cast<std::ptrdiff_t>(param.offset));
+            std::copy_n(stored.begin(), std::min(stored.size(), param.size()),
+                        values->begin() + static_cast<std::ptrdiff_t>(param.offset));
         }
         if (id != store.params().size() && !is_auxiliary(store.info(id).name)) ++known;
     }
