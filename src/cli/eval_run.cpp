@@ -172,6 +172,9 @@ void report_missing(const eval::RunReport& report, Console& console) {
 std::string command_text(const Arguments& arguments) {
     std::string text = "clasp-vlm eval";
     for (const std::string& word : words_of(arguments)) text += " " + word;
+    for (const char* name : {"data", "split"}) {  // of the command, not of running a model
+        if (const auto value = arguments.text_if(name)) text += " --" + std::string(name) + " " + *value;
+    }
     for (const Option& option : eval_run_options()) {
         if (!arguments.is_given(option.name) || option.name == "out" || option.name == "resume") continue;
         text += " --" + std::string(option.name);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -107,6 +108,9 @@ TEST_F(EvalCommand, WritesResultsSummaryAndReport) {
     for (const char* name : {"report.html", "report.md", "run.json"}) {
         EXPECT_GT(fs::file_size(root() + "/run/" + name), 100U) << name;
     }
+    std::ifstream report(root() + "/run/report.md");
+    const std::string markdown((std::istreambuf_iterator<char>(report)), {});
+    EXPECT_THAT(markdown, HasSubstr("clasp-vlm eval jsonl --data " + root() + "/data"));
     EXPECT_THAT(run(words("run", {})).err, HasSubstr("--resume"));
 }
 
