@@ -19,9 +19,9 @@ namespace {
 using nlohmann::json;
 
 constexpr int kQuestions = 63;  // seven of each class
-// The model answers 44 of these rightly, and 34 at 128 tokens: a change that costs more than a few is a
+// The model answers 46 of these rightly, and 34 at 128 tokens: a change that costs more than a few is a
 // defect.
-constexpr int kLeastUnpruned = 42;
+constexpr int kLeastUnpruned = 44;
 constexpr int kLeastPruned = 31;
 // The trainer computes in another order of additions, so that a near tie may fall the other way.
 constexpr int kMostDifferences = 1;
