@@ -110,9 +110,10 @@ std::vector<Variant> cross(const std::vector<std::string>& methods, const std::v
             variant.label = method;
             variant.method = method;
             variant.budget = budget;
-            if (has_both(method)) variant.mass = MassRule::None;
+            const bool is_twice = has_both(method);
+            if (is_twice) variant.mass = MassRule::None;
             variants.push_back(variant);
-            if (!has_both(method)) continue;
+            if (!is_twice) continue;
             variant.label += " + masses";
             variant.mass = MassRule::Nearest;
             variants.push_back(std::move(variant));

@@ -11,6 +11,7 @@
 
 #include "clasp/engine.h"
 #include "methods/method.h"
+#include "support/bmp.h"
 #include "support/paths.h"
 #include "support/random_llama.h"
 #include "support/random_mmproj.h"
@@ -22,16 +23,7 @@ constexpr std::uint32_t kSide = 96;  // of the pictures, in pixels
 
 // A 24-bit BMP whose values vary from place to place.
 std::string picture(std::uint32_t seed) {
-    std::string bmp = "BM";
-    const auto put = [&bmp](std::uint32_t value, int n_bytes) {
-        for (int i = 0; i < n_bytes; ++i) bmp.push_back(static_cast<char>((value >> (8 * i)) & 0xffU));
-    };
-    for (const std::uint32_t field : {54 + kSide * kSide * 3, 0U, 54U, 40U, kSide, kSide}) put(field, 4);
-    put(1, 2);
-    put(24, 2);
-    for (int i = 0; i < 6; ++i) put(0, 4);
-    for (std::uint32_t i = 0; i < kSide * kSide * 3; ++i) put(i * (i / 97 + seed) % 251, 1);
-    return bmp;
+    return test::make_bmp(kSide, kSide, [seed](std::uint32_t i) { return i * (i / 97 + seed) % 251; });
 }
 
 class BeforeDecoder : public testing::Test {

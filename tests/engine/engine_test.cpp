@@ -17,6 +17,7 @@
 #include "clasp/inspect.h"
 #include "clasp/route_llm.h"
 #include "methods/method.h"
+#include "support/bmp.h"
 #include "support/paths.h"
 #include "support/random_llama.h"
 #include "support/random_mmproj.h"
@@ -30,23 +31,10 @@ constexpr std::size_t kTokens = 64;  // 8 x 8 patches
 
 // A 24-bit BMP whose colours vary from place to place.
 std::string picture(unsigned seed, std::uint32_t width = 60, std::uint32_t height = 44) {
-    std::string bmp = "BM";
-    const auto put = [&bmp](std::uint32_t value, int n_bytes) {
-        for (int i = 0; i < n_bytes; ++i) bmp.push_back(static_cast<char>((value >> (8 * i)) & 0xffU));
-    };
-    put(54 + width * height * 3, 4);
-    put(0, 4);
-    put(54, 4);
-    put(40, 4);
-    put(width, 4);
-    put(height, 4);
-    put(1, 2);
-    put(24, 2);
-    for (int i = 0; i < 6; ++i) put(0, 4);
-    for (std::uint32_t i = 0; i < width * height; ++i) {
-        for (std::uint32_t c = 0; c < 3; ++c) put((i * (c + 3) * (seed + 1) / 7 + i % 13 * 9) % 256, 1);
-    }
-    return bmp;
+    return test::make_bmp(width, height, [seed](std::uint32_t value) {
+        const std::uint32_t i = value / 3;
+        return (i * (value % 3 + 3) * (seed + 1) / 7 + i % 13 * 9) % 256;
+    });
 }
 
 class EngineTest : public testing::Test {

@@ -14,6 +14,7 @@
 #include "../cli/run_program.h"
 #include "clasp/policy.h"
 #include "methods/method.h"
+#include "support/bmp.h"
 #include "support/paths.h"
 #include "support/random_llama.h"
 #include "support/random_mmproj.h"
@@ -25,17 +26,7 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
 std::string picture(unsigned seed) {
-    constexpr std::uint32_t kSide = 40;
-    std::string bmp = "BM";
-    const auto put = [&bmp](std::uint32_t value, int n_bytes) {
-        for (int i = 0; i < n_bytes; ++i) bmp.push_back(static_cast<char>((value >> (8 * i)) & 0xffU));
-    };
-    for (const std::uint32_t value : {54 + kSide * kSide * 3, 0U, 54U, 40U, kSide, kSide}) put(value, 4);
-    put(1, 2);
-    put(24, 2);
-    for (int i = 0; i < 6; ++i) put(0, 4);
-    for (std::uint32_t i = 0; i < kSide * kSide * 3; ++i) put((i * (seed + 3) / 5) % 256, 1);
-    return bmp;
+    return clasp::test::make_bmp(40, 40, [seed](std::uint32_t i) { return (i * (seed + 3) / 5) % 256; });
 }
 
 class EvalCommand : public ::testing::Test {
@@ -73,16 +64,16 @@ class EvalCommand : public ::testing::Test {
         static std::string path;
         return path;
     }
+    // A command on the suite's model, with its own words first.
+    static std::vector<std::string> on_model(std::vector<std::string> own) {
+        own.insert(own.end(), {"--model", root() + "/text.gguf", "--mmproj", root() + "/mmproj.gguf",
+                               "--threads", "1", "--json"});
+        return own;
+    }
     static std::vector<std::string> words(const std::string& out, const std::vector<std::string>& more) {
-        std::vector<std::string> all = {"eval",         "jsonl",
-                                        "--data",       root() + "/data",
-                                        "--model",      root() + "/text.gguf",
-                                        "--mmproj",     root() + "/mmproj.gguf",
-                                        "--methods",    "clasp,random",
-                                        "--budgets",    "none,20",
-                                        "--threads",    "1",
-                                        "--max-tokens", "3",
-                                        "--json"};
+        std::vector<std::string> all =
+            on_model({"eval", "jsonl", "--data", root() + "/data", "--methods", "clasp,random", "--budgets",
+                      "none,20", "--max-tokens", "3"});
         if (!out.empty()) all.insert(all.end(), {"--out", root() + "/" + out});
         all.insert(all.end(), more.begin(), more.end());
         return all;
@@ -211,22 +202,8 @@ TEST_F(EvalCommand, AllMethodsStandWithAndWithoutMassesAndRefusalsAreSaid) {
 
 TEST_F(EvalCommand, CompareShowsEveryMethodBesideTheOriginalModel) {
     const std::string map = root() + "/compare.png";
-    std::vector<std::string> all = {"compare",
-                                    root() + "/data/0.bmp",
-                                    "How many cups are there?",
-                                    "--model",
-                                    root() + "/text.gguf",
-                                    "--mmproj",
-                                    root() + "/mmproj.gguf",
-                                    "--budget",
-                                    "20",
-                                    "--threads",
-                                    "1",
-                                    "--max-tokens",
-                                    "3",
-                                    "--map",
-                                    map,
-                                    "--json"};
+    std::vector<std::string> all = on_model({"compare", root() + "/data/0.bmp", "How many cups are there?",
+                                             "--budget", "20", "--max-tokens", "3", "--map", map});
     const Outcome outcome = run(all);
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const auto json = nlohmann::json::parse(outcome.out);
@@ -257,26 +234,9 @@ TEST_F(EvalCommand, CompareShowsEveryMethodBesideTheOriginalModel) {
 
 TEST_F(EvalCommand, CalibrateWritesAPolicyThatAskTakes) {
     const std::string policy = root() + "/policy.json";
-    const std::vector<std::string> all = {"calibrate",
-                                          "--benchmark",
-                                          "jsonl",
-                                          "--data",
-                                          root() + "/data",
-                                          "--model",
-                                          root() + "/text.gguf",
-                                          "--mmproj",
-                                          root() + "/mmproj.gguf",
-                                          "--budget",
-                                          "20",
-                                          "--out",
-                                          policy,
-                                          "--samples-per-class",
-                                          "3",
-                                          "--threads",
-                                          "1",
-                                          "--max-tokens",
-                                          "2",
-                                          "--json"};
+    const std::vector<std::string> all =
+        on_model({"calibrate", "--benchmark", "jsonl", "--data", root() + "/data", "--budget", "20", "--out",
+                  policy, "--samples-per-class", "3", "--max-tokens", "2"});
     const Outcome outcome = run(all);
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const auto json = nlohmann::json::parse(outcome.out);
