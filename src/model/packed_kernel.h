@@ -21,10 +21,11 @@ struct Step {
     const float* weight_scales = nullptr;   // [kPanel]
     const float* input_scales = nullptr;    // [kTile]
     std::size_t n_pairs = 0;
-    std::size_t n_rows = 0;  // rows of the tile that exist
-    float* y = nullptr;      // first row, first output of the panel
+    std::size_t n_rows = 0;       // rows of the tile that exist
+    const float* sums = nullptr;  // what earlier blocks gave, laid out with sums_stride; null: nothing yet
+    std::size_t sums_stride = 0;
+    float* y = nullptr;  // first row, first output of the panel; may be the same place as sums
     std::size_t y_stride = 0;
-    bool is_first = false;        // first block: y is set, not added to
     bool is_last = false;         // last block: the bias is added, then the epilogue applied
     const float* bias = nullptr;  // of the panel; null: none
     int epilogue = 0;             // an Epilogue

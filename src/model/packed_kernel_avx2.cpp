@@ -69,12 +69,13 @@ inline void store_row(const Step& step, std::size_t row, __m256i low, __m256i hi
     const __m256 scale_high = _mm256_mul_ps(scale, _mm256_loadu_ps(step.weight_scales + 8));
     __m256 y_low;
     __m256 y_high;
-    if (step.is_first) {
+    if (step.sums == nullptr) {
         y_low = _mm256_mul_ps(_mm256_cvtepi32_ps(low), scale_low);
         y_high = _mm256_mul_ps(_mm256_cvtepi32_ps(high), scale_high);
     } else {
-        y_low = _mm256_fmadd_ps(_mm256_cvtepi32_ps(low), scale_low, _mm256_loadu_ps(y));
-        y_high = _mm256_fmadd_ps(_mm256_cvtepi32_ps(high), scale_high, _mm256_loadu_ps(y + 8));
+        const float* sums = step.sums + row * step.sums_stride;
+        y_low = _mm256_fmadd_ps(_mm256_cvtepi32_ps(low), scale_low, _mm256_loadu_ps(sums));
+        y_high = _mm256_fmadd_ps(_mm256_cvtepi32_ps(high), scale_high, _mm256_loadu_ps(sums + 8));
     }
     if (step.is_last) {
         y_low = finish(y_low, step.bias, step.epilogue);

@@ -12,6 +12,20 @@ namespace clasp::model {
 
 namespace packed {
 
+// y = W x + b for packed rows of x.
+struct Product {
+    const std::int16_t* weights;
+    const float* weight_scales;
+    std::size_t n_inputs;
+    std::size_t n_outputs;
+    const std::int32_t* inputs;
+    const float* input_scales;
+    std::size_t n_rows;
+    const float* bias;
+    Epilogue epilogue;
+    float* y;
+};
+
 namespace {
 
 float finish(float value, Epilogue epilogue) {
@@ -37,7 +51,9 @@ void step_scalar(const Step& step) {
             }
             const float scale = step.input_scales[row] * step.weight_scales[output];
             float& y = step.y[row * step.y_stride + output];
-            y = step.is_first ? static_cast<float>(sum) * scale : std::fma(static_cast<float>(sum), scale, y);
+            y = step.sums == nullptr
+                    ? static_cast<float>(sum) * scale
+                    : std::fma(static_cast<float>(sum), scale, step.sums[row * step.sums_stride + output]);
             if (step.is_last) {
                 const float bias = step.bias != nullptr ? step.bias[output] : 0.0F;
                 y = finish(y + bias, static_cast<Epilogue>(step.epilogue));
@@ -175,39 +191,57 @@ void PackedMatrix::pack_rows(const float* x, std::size_t n_inputs, std::size_t n
 
 namespace {
 
-struct Product {
-    const std::int16_t* weights;
-    const float* weight_scales;
-    std::size_t n_inputs;
-    std::size_t n_outputs;
+struct Span {
+    std::size_t begin;
+    std::size_t end;
 };
 
-// Blocks outermost: a block of all rows stays in the second-level cache while panels stream through.
+// What stays in the second-level cache at a time: so many tiles of rows, so many blocks of their inputs.
+constexpr std::size_t kTilesAtOnce = 42;
+constexpr std::size_t kBlocksAtOnce = 2;
+
+// One panel of outputs. Its sums wait in the first-level cache until the last of these blocks.
 template <void (*run)(const Step&)>
-void multiply_panels(const Product& product, const void* packed, std::size_t n_rows, const float* bias,
-                     Epilogue epilogue, std::size_t first_panel, std::size_t last_panel, float* y) {
-    const auto* values = static_cast<const std::int32_t*>(packed);
-    const auto* scales = reinterpret_cast<const float*>(values + value_pairs(product.n_inputs, n_rows));
-    const std::size_t n_tiles = tile_count(n_rows);
-    const std::size_t n_blocks = block_count(product.n_inputs);
+void multiply_panel(const Product& product, std::size_t panel, Span tiles, Span blocks) {
+    alignas(64) float waiting[kTilesAtOnce * kTile * kPanel];
+    const std::size_t n_tiles = tile_count(product.n_rows);
     Step step;
-    step.y_stride = product.n_outputs;
-    step.epilogue = static_cast<int>(epilogue);
-    for (std::size_t block = 0; block < n_blocks; ++block) {
+    step.epilogue = static_cast<int>(product.epilogue);
+    step.bias = product.bias != nullptr ? product.bias + panel * kPanel : nullptr;
+    for (std::size_t block = blocks.begin; block < blocks.end; ++block) {
         const std::size_t width = block_width(product.n_inputs, block);
+        const bool from_y = block == blocks.begin;
+        const bool to_y = block + 1 == blocks.end;
         step.n_pairs = width / 2;
-        step.is_first = block == 0;
-        for (std::size_t panel = first_panel; panel < last_panel; ++panel) {
-            step.weights = product.weights + block * kBlock * product.n_outputs + panel * kPanel * width;
-            step.weight_scales = product.weight_scales + block * product.n_outputs + panel * kPanel;
-            step.is_last = block + 1 == n_blocks;
-            step.bias = bias != nullptr ? bias + panel * kPanel : nullptr;
-            for (std::size_t tile = 0; tile < n_tiles; ++tile) {
-                step.inputs = values + (block * kBlock * n_tiles + tile * width) * kTile / 2;
-                step.input_scales = scales + (block * n_tiles + tile) * kTile;
-                step.n_rows = std::min(kTile, n_rows - tile * kTile);
-                step.y = y + tile * kTile * product.n_outputs + panel * kPanel;
-                run(step);
+        step.weights = product.weights + block * kBlock * product.n_outputs + panel * kPanel * width;
+        step.weight_scales = product.weight_scales + block * product.n_outputs + panel * kPanel;
+        step.is_last = block + 1 == block_count(product.n_inputs);
+        step.sums_stride = from_y ? product.n_outputs : kPanel;
+        step.y_stride = to_y ? product.n_outputs : kPanel;
+        for (std::size_t tile = tiles.begin; tile < tiles.end; ++tile) {
+            float* wait = waiting + (tile - tiles.begin) * kTile * kPanel;
+            float* y = product.y + tile * kTile * product.n_outputs + panel * kPanel;
+            step.inputs = product.inputs + (block * kBlock * n_tiles + tile * width) * kTile / 2;
+            step.input_scales = product.input_scales + (block * n_tiles + tile) * kTile;
+            step.n_rows = std::min(kTile, product.n_rows - tile * kTile);
+            step.y = to_y ? y : wait;
+            step.sums = nullptr;
+            if (block > 0) step.sums = from_y ? y : wait;
+            run(step);
+        }
+    }
+}
+
+template <void (*run)(const Step&)>
+void multiply_panels(const Product& product, Span panels) {
+    const std::size_t n_tiles = tile_count(product.n_rows);
+    const std::size_t n_blocks = block_count(product.n_inputs);
+    for (std::size_t tile = 0; tile < n_tiles; tile += kTilesAtOnce) {
+        const Span tiles = {tile, std::min(tile + kTilesAtOnce, n_tiles)};
+        for (std::size_t block = 0; block < n_blocks; block += kBlocksAtOnce) {
+            const Span blocks = {block, std::min(block + kBlocksAtOnce, n_blocks)};
+            for (std::size_t panel = panels.begin; panel < panels.end; ++panel) {
+                multiply_panel<run>(product, panel, tiles, blocks);
             }
         }
     }
@@ -215,25 +249,28 @@ void multiply_panels(const Product& product, const void* packed, std::size_t n_r
 
 }  // namespace
 
+packed::Product PackedMatrix::product(const void* packed, std::size_t n_rows, const float* bias,
+                                      Epilogue epilogue, float* y) const {
+    const auto* inputs = static_cast<const std::int32_t*>(packed);
+    const auto* input_scales = reinterpret_cast<const float*>(inputs + value_pairs(n_inputs_, n_rows));
+    return {values_.get(), scales_.get(), n_inputs_, n_outputs_, inputs,
+            input_scales,  n_rows,        bias,      epilogue,   y};
+}
+
 void PackedMatrix::multiply(const void* packed, std::size_t n_rows, const float* bias, Epilogue epilogue,
                             std::size_t part, std::size_t n_parts, float* y) const {
-    const Product product = {values_.get(), scales_.get(), n_inputs_, n_outputs_};
     const std::size_t n_panels = n_outputs_ / kPanel;
-    const std::size_t first = n_panels * part / n_parts;
-    const std::size_t last = n_panels * (part + 1) / n_parts;
+    const Span panels = {n_panels * part / n_parts, n_panels * (part + 1) / n_parts};
+    const Product all = product(packed, n_rows, bias, epilogue, y);
 #ifdef CLASP_HAVE_AVX2_KERNEL
-    if (is_fast()) {
-        multiply_panels<step_avx2>(product, packed, n_rows, bias, epilogue, first, last, y);
-        return;
-    }
+    if (is_fast()) return multiply_panels<step_avx2>(all, panels);
 #endif
-    multiply_panels<step_scalar>(product, packed, n_rows, bias, epilogue, first, last, y);
+    multiply_panels<step_scalar>(all, panels);
 }
 
 void PackedMatrix::multiply_scalar(const void* packed, std::size_t n_rows, const float* bias,
                                    Epilogue epilogue, float* y) const {
-    const Product product = {values_.get(), scales_.get(), n_inputs_, n_outputs_};
-    multiply_panels<step_scalar>(product, packed, n_rows, bias, epilogue, 0, n_outputs_ / kPanel, y);
+    multiply_panels<step_scalar>(product(packed, n_rows, bias, epilogue, y), {0, n_outputs_ / kPanel});
 }
 
 }  // namespace clasp::model

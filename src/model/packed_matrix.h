@@ -14,6 +14,10 @@
 
 namespace clasp::model {
 
+namespace packed {
+struct Product;
+}
+
 // What happens to W x + b before it is stored.
 enum class Epilogue : std::uint8_t { None, QuickGelu, Gelu };
 
@@ -53,6 +57,8 @@ class PackedMatrix {
 
    private:
     PackedMatrix() = default;
+    [[nodiscard]] packed::Product product(const void* packed, std::size_t n_rows, const float* bias,
+                                          Epilogue epilogue, float* y) const;
 
     std::size_t n_inputs_ = 0;
     std::size_t n_outputs_ = 0;

@@ -120,7 +120,9 @@ TEST_P(Packed, EpiloguesMatchTheirFormulas) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Packed,
                          ::testing::Values(Shape{16, 16, 1}, Shape{256, 32, 6}, Shape{272, 48, 7},
-                                           Shape{608, 64, 13}, Shape{1024, 32, 5}));
+                                           Shape{608, 64, 13}, Shape{1024, 32, 5},
+                                           // more than is done at once: 252 rows, 512 inputs
+                                           Shape{1296, 32, 511}));
 
 TEST(PackedMatrix, OutliersSpoilOnlyTheirOwnBlock) {
     const Shape shape = {1024, 32, 6};
