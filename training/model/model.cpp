@@ -53,8 +53,9 @@ void grow(const Model& from, Model& to) {
             const bool vision = name.head == "v.blk.";
             const int before = vision ? from.shape().vision_blocks : from.shape().decoder_blocks;
             const int after = vision ? to.shape().vision_blocks : to.shape().decoder_blocks;
-            const int block = name.number * before / after;
+            int block = name.number * before / after;
             is_new = name.number > 0 && (name.number - 1) * before / after == block;
+            if (is_new) block = std::min(block + 1, before - 1);
             source = name.head + std::to_string(block) + name.tail;
         }
         const ParamId at = old.find(source);

@@ -43,8 +43,10 @@ class Model {
 };
 
 // Copies a trained model into a deeper one that computes exactly the same function: the old blocks
-// are spread evenly, and each block between is a copy of the one before it whose outputs are
-// multiplied by zero. The optimiser's moments move along. Depths may also be equal.
+// are spread evenly, and each block between is a copy of the one after it (the last: before it) whose
+// outputs are multiplied by zero. So it looks where the next old block looks, and a pruning stage that
+// stands there scores by an attention that was trained. The optimiser's moments move along. Depths may
+// also be equal.
 void grow(const Model& from, Model& to);
 
 }  // namespace clasp::training
