@@ -197,8 +197,8 @@ struct Span {
 };
 
 // What stays in the second-level cache at a time: so many tiles of rows, so many blocks of their inputs.
-constexpr std::size_t kTilesAtOnce = 42;
-constexpr std::size_t kBlocksAtOnce = 2;
+constexpr std::size_t kTilesAtOnce = 25;
+constexpr std::size_t kBlocksAtOnce = 4;
 
 // One panel of outputs. Its sums wait in the first-level cache until the last of these blocks.
 template <void (*run)(const Step&)>

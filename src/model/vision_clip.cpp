@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "model/attention_graph.h"
 #include "model/gguf_metadata.h"
 #include "model/linear.h"
 #include "model/projector_mlp.h"
@@ -190,6 +191,7 @@ class ClipTower final : public VisionTower {
     ggml_tensor* class_attention(ggml_context* context, const Attention& parts, Compat compat) const;
 
     VisionInfo info_;
+    FullAttention attention_;
     MlpProjector projector_;
     std::vector<WeightSpec> specs_;
     bool has_patch_bias_ = false;
@@ -250,6 +252,8 @@ Result<std::unique_ptr<VisionTower>> ClipTower::open(const GgufReader& reader) {
     auto tower = std::make_unique<ClipTower>();
     CLASP_ASSIGN_OR_RETURN(tower->info_, read_info(reader));
     VisionInfo& info = tower->info_;
+    tower->attention_ = {
+        .n_heads = info.n_heads, .head_width = info.width / info.n_heads, .scale = attention_scale(info)};
     CLASP_ASSIGN_OR_RETURN(tower->projector_, MlpProjector::open(reader, info.width));
     info.projector_width = tower->projector_.hidden_width();
     info.output_width = tower->projector_.output_width();
@@ -381,6 +385,11 @@ Attention ClipTower::attention(ggml_context* context, const Block& block, ggml_t
 
 ggml_tensor* ClipTower::attend(ggml_context* context, const Block& block, const Attention& parts,
                                ggml_tensor* x, ggml_tensor* bias, Compat compat) const {
+    const bool is_packed = block.qkv.packed != nullptr && compat == Compat::Original;
+    if (is_packed && bias == nullptr && attention_.fits(static_cast<std::size_t>(x->ne[1]))) {
+        ggml_tensor* mixed = build_full_attention(context, attention_, parts.all);
+        return ggml_add(context, build_linear(context, block.out, mixed), x);
+    }
     const float scale = attention_scale(info_);
     ggml_tensor* key = parts.key;
     ggml_tensor* value = parts.value;

@@ -121,7 +121,7 @@ TEST_P(Packed, EpiloguesMatchTheirFormulas) {
 INSTANTIATE_TEST_SUITE_P(Shapes, Packed,
                          ::testing::Values(Shape{16, 16, 1}, Shape{256, 32, 6}, Shape{272, 48, 7},
                                            Shape{608, 64, 13}, Shape{1024, 32, 5},
-                                           // more than is done at once: 252 rows, 512 inputs
+                                           // more than is done at once: 150 rows, 1024 inputs
                                            Shape{1296, 32, 511}));
 
 TEST(PackedMatrix, OutliersSpoilOnlyTheirOwnBlock) {
