@@ -13,6 +13,7 @@
 #include "train/checkpoint.h"
 #include "train/evaluate.h"
 #include "train/recipe.h"
+#include "train/stray_words.h"
 #include "world/random.h"
 
 namespace clasp::training {
@@ -84,6 +85,32 @@ TEST(Recipe, reads_phases_and_names_mistakes) {
         EXPECT_FALSE(read_recipe(path).ok()) << wrong;
     }
     EXPECT_EQ(read_recipe(scratch("no-such-file")).status().code(), Code::NotFound);
+}
+
+TEST(StrayWords, lengthen_the_question_and_keep_its_mentions) {
+    world::Random rng(5);
+    for (int i = 0; i < 200; ++i) {
+        world::Question question;
+        question.text = "Is the red star left of the tree?";
+        question.mentions = {{std::strlen("Is the red star"), 0, 1},
+                             {std::strlen("Is the red star left of the tree"), 1, 1},
+                             {question.text.size(), -1, 1}};
+        const std::string before = question.text;
+        add_stray_words(question, rng);
+        EXPECT_GT(question.text.size(), before.size());
+        EXPECT_EQ(question.text.back(), '?');
+        EXPECT_TRUE(question.text.substr(0, question.mentions[0].end).ends_with("star"));
+        EXPECT_TRUE(question.text.substr(0, question.mentions[1].end).ends_with("tree"));
+        EXPECT_EQ(question.mentions[2].end, question.text.size());
+        // What was there is still there, in order.
+        std::size_t at = 0;
+        std::istringstream words(before);
+        for (std::string word; words >> word;) {
+            if (word.back() == '?') word.pop_back();
+            at = question.text.find(word, at);
+            ASSERT_NE(at, std::string::npos) << question.text;
+        }
+    }
 }
 
 TEST(Muon, makes_a_matrix_nearly_orthogonal) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "train/stray_words.h"
 #include "world/compose.h"
 #include "world/labels.h"
 #include "world/painter.h"
@@ -252,6 +253,7 @@ void make_batch(const BatchPlan& plan, const Vocabulary& vocabulary, Batch& batc
             if (auto extra = world::ask(scene, world::Template::LeftOrRight, rng))
                 questions.push_back(std::move(*extra));
         for (world::Question& q : questions) {
+            if (plan.stray_share > 0 && rng.chance(plan.stray_share)) add_stray_words(q, rng);
             writer.question(q, static_cast<int>(batch.questions.size()), chained,
                             rng.chance(plan.newline_share), start);
             batch.question_picture.push_back(p);

@@ -39,6 +39,7 @@ struct BatchPlan {
     int probes = 0;           // training-only questions about positions, per picture
     int sides = 0;            // extra questions about left and right, per picture
     int counts = 0;           // questions that count any group of shapes, per picture
+    float stray_share = 0;    // questions with stray words in them (stray_words.h)
     float newline_share = 0;  // questions whose answer's role stands on a new line
     float chained_share = 0;  // pictures whose questions follow each other as a conversation
 };

@@ -135,6 +135,7 @@ class Trainer {
             plan.side = phase.side;
             plan.questions = phase.questions;
             plan.chained_share = phase.chained;
+            plan.stray_share = phase.strays;
             plan.newline_share = phase.newline;
             plan.probes = phase.probes;
             plan.counts = phase.counts;

@@ -41,6 +41,7 @@ bool set_field(Phase& phase, const std::string& key, const std::string& text) {
     if (key == "probes") return read(phase.probes);
     if (key == "counts") return read(phase.counts);
     if (key == "sides") return read(phase.sides);
+    if (key == "strays") return read(phase.strays);
     if (key == "newline") return read(phase.newline);
     if (key == "chained") return read(phase.chained);
     return false;

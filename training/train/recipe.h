@@ -28,6 +28,7 @@ struct Phase {
     int sides = 0;                                     // extra questions about left and right, per picture
     int counts = 0;                                    // questions that count any group, per picture
     int probes = 0;                                    // training-only questions about positions, per picture
+    float strays = 0.0F;                               // share of questions with stray words in them
     float newline = 0.0F;  // share of questions whose answer's role stands on a new line
     float chained = 0.0F;  // share of pictures whose questions form one conversation
 };
