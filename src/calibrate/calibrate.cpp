@@ -60,10 +60,7 @@ class Search {
         if (request_.order == SearchOrder::Joint) {
             CLASP_RETURN_IF_ERROR(run_phase("joint", joint_candidates(request_.space), sample, entry));
         } else {
-            CLASP_RETURN_IF_ERROR(
-                run_phase("mix", mix_candidates(request_.space, entry.before.split), sample, entry));
-            CLASP_RETURN_IF_ERROR(
-                run_phase("split", split_candidates(request_.space, entry.winner), sample, entry));
+            CLASP_RETURN_IF_ERROR(search_in_turns(sample, entry));
         }
         if (request_.refine > 0) {
             CLASP_RETURN_IF_ERROR(run_phase(
@@ -74,11 +71,26 @@ class Search {
         return entry;
     }
 
+    // The mix, then the split; and again with the split that was found, because a mix that wins under one
+    // split need not win under another. Answers are remembered, so a round that changes nothing costs little.
+    Status search_in_turns(const ClassSample& sample, ClassReport& entry) {
+        for (std::size_t round = 1; round <= request_.rounds; ++round) {
+            const std::string suffix = round == 1 ? "" : " " + std::to_string(round);
+            const Candidate start = entry.winner;
+            CLASP_RETURN_IF_ERROR(
+                run_phase("mix" + suffix, mix_candidates(request_.space, start.split), sample, entry));
+            CLASP_RETURN_IF_ERROR(
+                run_phase("split" + suffix, split_candidates(request_.space, entry.winner), sample, entry));
+            if (same_setting(start, entry.winner)) break;
+        }
+        return ok_status();
+    }
+
     // Races the candidates, with the best so far among them, and makes the winner the best so far.
-    Status run_phase(const char* name, std::vector<Candidate> candidates, const ClassSample& sample,
+    Status run_phase(std::string name, std::vector<Candidate> candidates, const ClassSample& sample,
                      ClassReport& entry) {
         SearchPhase phase;
-        phase.name = name;
+        phase.name = std::move(name);
         phase.candidates = std::move(candidates);
         const std::size_t preferred = include_candidate(entry.winner, phase.candidates);
         CLASP_ASSIGN_OR_RETURN(
@@ -205,6 +217,7 @@ std::string provenance_json(const CalibrateRequest& request, const CalibrateRepo
         {"held_out", request.sampling.held_out},
         {"seed", request.sampling.seed},
         {"order", request.order == SearchOrder::Joint ? "joint" : "two-phase"},
+        {"rounds", request.rounds},
         {"refine", request.refine},
         {"start_hash", policy_hash(request.start)},
         {"space_hash", base::sha256_hex(to_json(request.space))},

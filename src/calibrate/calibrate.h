@@ -33,6 +33,7 @@ struct CalibrateRequest {
     std::string budget;
     SearchSpace space;
     SearchOrder order = SearchOrder::TwoPhase;
+    std::size_t rounds = 2;  // of both phases, each from the winner of the one before
     SamplingOptions sampling;
     RaceOptions race;
     std::size_t refine = 0;  // shaken copies of each winner to try as well
@@ -46,7 +47,7 @@ struct CalibrateRequest {
 
 // One race: its candidates and how far they came.
 struct SearchPhase {
-    std::string name;  // "mix", "split", "joint", "refine"
+    std::string name;  // "mix", "split", "joint", "refine"; later rounds "mix 2" ...
     std::vector<Candidate> candidates;
     RaceResult race;
 };

@@ -37,15 +37,6 @@ Status check_mix(const MixPrototype& mix, std::size_t n_vision_layers) {
     return ok_status();
 }
 
-bool same(const Candidate& a, const Candidate& b) {
-    if (a.weights.size() != b.weights.size() || std::abs(a.split - b.split) > 1e-9) return false;
-    for (std::size_t i = 0; i < a.weights.size(); ++i) {
-        if (a.weights[i].layer != b.weights[i].layer) return false;
-        if (std::abs(a.weights[i].weight - b.weights[i].weight) > 1e-9) return false;
-    }
-    return true;
-}
-
 }  // namespace
 
 SearchSpace default_space(std::size_t n_vision_layers, std::size_t feature_layer) {
@@ -173,9 +164,18 @@ std::vector<Candidate> nearby_candidates(const Candidate& centre, std::size_t co
     return candidates;
 }
 
+bool same_setting(const Candidate& a, const Candidate& b) {
+    if (a.weights.size() != b.weights.size() || std::abs(a.split - b.split) > 1e-9) return false;
+    for (std::size_t i = 0; i < a.weights.size(); ++i) {
+        if (a.weights[i].layer != b.weights[i].layer) return false;
+        if (std::abs(a.weights[i].weight - b.weights[i].weight) > 1e-9) return false;
+    }
+    return true;
+}
+
 std::size_t include_candidate(const Candidate& candidate, std::vector<Candidate>& candidates) {
     const auto found = std::find_if(candidates.begin(), candidates.end(),
-                                    [&](const Candidate& other) { return same(candidate, other); });
+                                    [&](const Candidate& other) { return same_setting(candidate, other); });
     if (found != candidates.end()) return static_cast<std::size_t>(found - candidates.begin());
     candidates.insert(candidates.begin(), candidate);
     return 0;

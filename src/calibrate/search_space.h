@@ -53,6 +53,9 @@ std::vector<Candidate> split_candidates(const SearchSpace& space, const Candidat
 // seed.
 std::vector<Candidate> nearby_candidates(const Candidate& centre, std::size_t count, std::uint64_t seed);
 
+// The same mix and split, whatever they are called.
+bool same_setting(const Candidate& a, const Candidate& b);
+
 // Puts the candidate first unless it is there already; returns its place.
 std::size_t include_candidate(const Candidate& candidate, std::vector<Candidate>& candidates);
 

@@ -76,6 +76,7 @@ Result<calibrate::CalibrateRequest> read_calibration(const Arguments& arguments,
     request.sampling.held_out = arguments.number("held-out");
     request.sampling.seed = static_cast<std::uint64_t>(arguments.integer("seed"));
     request.race.first_block = static_cast<std::size_t>(arguments.integer("first-block"));
+    request.rounds = static_cast<std::size_t>(arguments.integer("rounds"));
     request.refine = static_cast<std::size_t>(arguments.integer("refine"));
     return request;
 }
@@ -114,6 +115,9 @@ Status check(const Arguments& arguments) {
     CLASP_ASSIGN_OR_RETURN(const BudgetSpec budget, parse_budget(arguments.text("budget")));
     if (budget.kind == BudgetSpec::Kind::None || budget.kind == BudgetSpec::Kind::Auto) {
         return {Code::InvalidArgument, "a policy is calibrated for a budget in tokens or per cent"};
+    }
+    if (arguments.is_given("rounds") && arguments.text("order") == "joint") {
+        return {Code::InvalidArgument, "--rounds goes with --order two-phase"};
     }
     return check_model_options(arguments);
 }
@@ -264,6 +268,13 @@ Command calibrate_command() {
          .fallback = "two-phase",
          .help = "the mix first and then the split, or every mix with every split",
          .choices = {"two-phase", "joint"}},
+        {.name = "rounds",
+         .type = OptionType::Integer,
+         .value = "N",
+         .fallback = "2",
+         .help = "how often at most the two phases are gone through, each time from the last winner",
+         .min = 1,
+         .max = 100},
         {.name = "space",
          .type = OptionType::File,
          .value = "FILE.json",

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -71,6 +72,31 @@ TEST_F(CalibrateTest, FindsWhatHelpsAndLeavesTheRestAlone) {
         }
         EXPECT_TRUE(validate(report->policy).ok());
     }
+}
+
+// A mix of three layers is best at the split that the policy has, the feature layer alone at a low one.
+TEST_F(CalibrateTest, ASecondRoundFindsAMixThatNeedsTheNewSplit) {
+    const eval::Asker model = [](const AskRequest& request) -> Result<Answer> {
+        const auto id = static_cast<std::size_t>(std::stoul(request.class_choice));
+        const std::size_t n_layers = mix_for(request.policy, id)->size();
+        const bool is_low = request.policy.classes[id].split < 0.2;
+        std::size_t right_of_four = n_layers == 3 ? 2 : 1;
+        if (is_low) right_of_four = n_layers == 1 ? 4 : 3;
+        const std::size_t number = std::stoul(request.question.substr(std::strlen("What is number ")));
+        Answer answer;
+        answer.text = number / 3 % 4 < right_of_four ? "yes" : "no";
+        return answer;
+    };
+    request_.rounds = 1;
+    const auto once = calibrate(request_, model);
+    ASSERT_TRUE(once.ok()) << once.status().message();
+    EXPECT_EQ(once->policy.classes[1].weights.size(), 3U);
+    request_.rounds = 3;
+    const auto often = calibrate(request_, model);
+    ASSERT_TRUE(often.ok()) << often.status().message();
+    EXPECT_EQ(often->policy.classes[1].weights.size(), 1U);
+    EXPECT_LT(often->policy.classes[1].split, 0.2);
+    EXPECT_DOUBLE_EQ(often->classes[1].search_winner, 1.0);
 }
 
 TEST_F(CalibrateTest, GoesOnWhereItWasStoppedAndEndsAtTheSamePolicy) {
