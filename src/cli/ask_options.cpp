@@ -1,6 +1,7 @@
 #include "cli/ask_options.h"
 
 #include "base/text.h"
+#include "cli/model_files.h"
 #include "methods/method.h"
 
 namespace clasp::cli {
@@ -46,13 +47,9 @@ std::vector<Option> request_options() {
          .value = "RULE",
          .help = "what dropped tokens leave to their nearest survivor (default: the method's)",
          .choices = {"none", "nearest"}},
-        {.name = "policy",
-         .type = OptionType::Text,
-         .value = "NAME|FILE",
-         .fallback = "llava",
-         .help =
-             "profile or policy file with the settings per class; naming one also mixes its vision layers "
-             "for methods that do not mix by themselves"},
+        policy_option(
+            "profile or policy file with the settings per class; naming one also mixes its vision layers "
+            "for methods that do not mix by themselves (default: the model's own, or llava)"),
         {.name = "class",
          .type = OptionType::Text,
          .value = "ID|NAME",
@@ -125,7 +122,7 @@ Result<std::vector<std::string>> read_method_list(const std::string& list) {
 
 Result<AskRequest> read_request(const Arguments& arguments) {
     AskRequest request;
-    CLASP_ASSIGN_OR_RETURN(request.policy, load_policy(arguments.text("policy")));
+    CLASP_ASSIGN_OR_RETURN(request.policy, read_policy_option(arguments));
     if (const auto budget = arguments.text_if("budget")) {
         CLASP_ASSIGN_OR_RETURN(request.budget, parse_budget(*budget));
     }

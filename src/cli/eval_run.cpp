@@ -35,7 +35,7 @@ const std::vector<std::string>& words_of(const Arguments& arguments) {
 // What the variants have in common.
 Result<Variant> base_variant(const Arguments& arguments) {
     Variant base;
-    CLASP_ASSIGN_OR_RETURN(Policy policy, load_policy(arguments.text("policy")));
+    CLASP_ASSIGN_OR_RETURN(Policy policy, read_policy_option(arguments));
     base.policy = std::make_shared<Policy>(std::move(policy));
     if (const auto mass = arguments.text_if("mass"); mass && *mass != kBothMasses) {
         CLASP_ASSIGN_OR_RETURN(base.mass, parse_mass(*mass));
@@ -403,11 +403,8 @@ std::vector<Option> eval_run_options() {
          .value = "I/N",
          .help = "only part I of N, to be joined by 'eval merge'"},
         {.name = "resume", .help = "go on with the run in --out; nothing is asked twice"},
-        {.name = "policy",
-         .type = OptionType::Text,
-         .value = "NAME|FILE",
-         .fallback = "llava",
-         .help = "profile or policy file with the settings per class"},
+        policy_option(
+            "profile or policy file with the settings per class (default: the model's own, or llava)"),
         {.name = "mass",
          .type = OptionType::Choice,
          .value = "RULE",

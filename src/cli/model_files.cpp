@@ -53,17 +53,29 @@ Status check_model_options(const Arguments& arguments) {
     return ok_status();
 }
 
+Option policy_option(std::string_view help) {
+    return {.name = "policy", .type = OptionType::Text, .value = "NAME|FILE", .help = help};
+}
+
+Result<Policy> read_policy_option(const Arguments& arguments) {
+    if (const auto policy = arguments.text_if("policy")) return load_policy(*policy);
+    CLASP_ASSIGN_OR_RETURN(const ModelFiles files, find_model_files(arguments));
+    return files.policy.empty() ? find_profile("llava") : read_policy(files.policy);
+}
+
 Result<ModelFiles> find_model_files(const Arguments& arguments) {
     const std::string model = arguments.text("model");
     if (is_file_name(model)) {
-        return ModelFiles{fs::path(model).filename().string(), model, arguments.text("mmproj")};
+        return ModelFiles{fs::path(model).filename().string(), model, arguments.text("mmproj"), ""};
     }
     for (const fs::path& folder : model_folders()) {
         const fs::path text = folder / ("clasp-" + model + ".gguf");
         const fs::path vision = folder / ("clasp-" + model + "-mmproj.gguf");
         std::error_code error;
-        if (fs::exists(text, error) && fs::exists(vision, error))
-            return ModelFiles{model, text.string(), vision.string()};
+        if (!fs::exists(text, error) || !fs::exists(vision, error)) continue;
+        const fs::path policy = folder / ("clasp-" + model + "-policy.json");
+        return ModelFiles{model, text.string(), vision.string(),
+                          fs::exists(policy, error) ? policy.string() : ""};
     }
     return Status(
         Code::NotFound,

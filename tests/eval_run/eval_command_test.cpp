@@ -255,5 +255,23 @@ TEST_F(EvalCommand, CalibrateWritesAPolicyThatAskTakes) {
     EXPECT_EQ(nlohmann::json::parse(resumed.out)["hash"], json["hash"]);
 }
 
+TEST_F(EvalCommand, TheEmbeddedModelBringsItsPolicyAndFilesDoNot) {
+    const auto policy_of = [](const std::vector<std::string>& words) -> std::string {
+        const Outcome outcome = run(words);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        return nlohmann::json::parse(outcome.out)["policy"]["name"];
+    };
+    const std::string picture = std::string(clasp::test::source_dir()) + "/examples/pictures/crosses.png";
+    const std::vector<std::string> embedded = {"ask",       picture, "How many crosses are there?",
+                                               "--threads", "1",     "--json"};
+    EXPECT_EQ(policy_of(embedded), "tiny");
+    std::vector<std::string> named = embedded;
+    named.insert(named.end(), {"--policy", "llava"});
+    EXPECT_EQ(policy_of(named), "llava");
+    EXPECT_EQ(policy_of(on_model({"ask", root() + "/data/0.bmp", "How many cups are there?", "--budget", "20",
+                                  "--max-tokens", "1"})),
+              "llava");
+}
+
 }  // namespace
 }  // namespace clasp::cli
