@@ -21,7 +21,7 @@ class Sha256 {
     Digest finish();
 
    private:
-    void compress(const std::byte* block);
+    void take_blocks(const std::byte* blocks, std::size_t count);  // of 64 bytes
 
     std::array<std::uint32_t, 8> state_ = {0x6a09e667U, 0xbb67ae85U, 0x3c6ef372U, 0xa54ff53aU,
                                            0x510e527fU, 0x9b05688cU, 0x1f83d9abU, 0x5be0cd19U};

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
+#include "base/sha256_blocks.h"
+
 namespace clasp::base {
 namespace {
 
@@ -30,6 +34,21 @@ TEST(Sha256, PiecesGiveTheDigestOfTheWhole) {
         ASSERT_EQ(to_hex(hash.finish()), sha256_hex(whole)) << length;
     }
     EXPECT_EQ(to_hex(sha256(std::as_bytes(std::span("abc", 3)))), sha256_hex("abc"));
+}
+
+TEST(Sha256, InstructionsOfTheProcessorAgreeWithPlainCode) {
+    if (!has_sha_instructions()) GTEST_SKIP() << "this processor has no SHA instructions";
+    std::vector<std::byte> bytes(64 * 5);
+    std::uint32_t random = 1;
+    for (std::byte& byte : bytes)
+        byte = static_cast<std::byte>((random = random * 1664525U + 1013904223U) >> 24U);
+    for (std::size_t count = 0; count <= 5; ++count) {
+        ShaState plain = {1, 0x80000000U, 3, 4, 0xffffffffU, 6, 7, 8};
+        ShaState fast = plain;
+        sha_blocks_plain(plain, bytes.data(), count);
+        sha_blocks_x86(fast, bytes.data(), count);
+        EXPECT_EQ(fast, plain) << count << " blocks";
+    }
 }
 
 }  // namespace
