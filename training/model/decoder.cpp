@@ -15,11 +15,15 @@ void TextBatch::clear() {
     targets.clear();
     question_class.clear();
     mentions.clear();
+    early_mentions.clear();
     relations.clear();
 }
 
 Decoder::Decoder(ParamStore& store, const ModelShape& shape)
-    : shape_(shape), mention_heads_(store, shape), relation_head_(store, shape) {
+    : shape_(shape),
+      mention_heads_(store, "mention", shape),
+      early_heads_(store, "early", shape),
+      relation_head_(store, shape) {
     const int d = shape.width;
     mm0_ = add_linear(store, "mm.0", d, d, true);
     mm2_ = add_linear(store, "mm.2", d, d, true);
@@ -73,9 +77,14 @@ void Decoder::run(ParamStore& store, const float* features, int feature_rows, co
     std::vector<float*> d_taps(blocks_.size());  // gradients of the auxiliary heads, by block
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
         x = blocks_[i].forward(store, x, batch.positions, sequences, needed(i), tapes_[i], arena);
+        const bool has_early = i == early_block() && weights.early_mention > 0;
         const bool has_mentions = i == mention_block() && weights.mention > 0;
         const bool has_relations = i == relation_block() && weights.relation > 0;
-        if ((has_mentions || has_relations) && gradient != nullptr) d_taps[i] = arena.take_zeroed(stream);
+        if ((has_early || has_mentions || has_relations) && gradient != nullptr)
+            d_taps[i] = arena.take_zeroed(stream);
+        if (has_early)
+            early_heads_.run(store, x, batch.early_mentions, weights.early_mention, d_taps[i],
+                             scores.early_mentions, arena);
         if (has_mentions)
             mention_heads_.run(store, x, batch.mentions, weights.mention, d_taps[i], scores.mentions, arena);
         if (has_relations)

@@ -1,6 +1,7 @@
 // Projector and decoder: reads a picture's features and questions, learns the answers.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "model/decoder_block.h"
@@ -29,7 +30,7 @@ struct TextBatch {
     };
     std::vector<Target> targets;
     std::vector<int> question_class;
-    std::vector<MentionTarget> mentions;
+    std::vector<MentionTarget> mentions, early_mentions;
     std::vector<RelationTarget> relations;
 
     void clear();
@@ -40,7 +41,7 @@ struct AnswerScores {
     std::vector<float> question_loss;  // per question: sum over its answer tokens, unweighted
     std::vector<bool> is_exact;        // per question: every token of the answer is the likeliest
     std::vector<int> predicted;        // per target: the likeliest token
-    MentionScores mentions;
+    MentionScores mentions, early_mentions;
     double relation_loss = 0;
 };
 
@@ -52,6 +53,7 @@ class Decoder {
     struct Weights {
         float answer_token = 0.0F;
         float mention = 0.0F;
+        float early_mention = 0.0F;
         float relation = 0.0F;
     };
 
@@ -61,7 +63,10 @@ class Decoder {
              const Weights& weights, float* gradient, AnswerScores& scores, Arena& arena);
 
    private:
-    // The blocks whose outputs the mention heads and the relation head read.
+    // The blocks whose outputs the early and the later mention heads and the relation head read. The early
+    // one is the block before which the first pruning stage stands, so that what a question names is already
+    // being looked at there.
+    std::size_t early_block() const { return std::min<std::size_t>(kLeadingBlocks, blocks_.size() - 1) - 1; }
     std::size_t mention_block() const { return blocks_.size() * 5 / 8 - 1; }
     std::size_t relation_block() const { return blocks_.size() * 7 / 8 - 1; }
 
@@ -69,7 +74,7 @@ class Decoder {
     Linear mm0_, mm2_;
     ParamId embedding_, norm_w_;
     Linear output_;
-    MentionHeads mention_heads_;
+    MentionHeads mention_heads_, early_heads_;
     RelationHead relation_head_;
     std::vector<DecoderBlock> blocks_;
     std::vector<DecoderBlock::Tape> tapes_;

@@ -16,10 +16,10 @@ constexpr int kOutputs = mention_outputs();
 
 }  // namespace
 
-MentionHeads::MentionHeads(ParamStore& store, const ModelShape& shape)
+MentionHeads::MentionHeads(ParamStore& store, const std::string& name, const ModelShape& shape)
     : width_(shape.width),
-      norm_w_(store.add_constant("aux.mention_norm.weight", 1, shape.width, 1.0F)),
-      head_(add_linear(store, "aux.mention", shape.width, kOutputs, true, 0.5F)) {}
+      norm_w_(store.add_constant("aux." + name + "_norm.weight", 1, shape.width, 1.0F)),
+      head_(add_linear(store, "aux." + name, shape.width, kOutputs, true, 0.5F)) {}
 
 void MentionHeads::run(ParamStore& store, const float* stream, const std::vector<MentionTarget>& targets,
                        float weight, float* gradient, MentionScores& scores, Arena& arena) const {

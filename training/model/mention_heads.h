@@ -1,9 +1,11 @@
-// A second auxiliary task: where a question has named something, the decoder's stream half-way up must
-// tell what and where it is, and how many there are. It teaches the decoder to look things up at once,
-// long before comparing or counting them earns anything. Only training uses it.
+// A second auxiliary task: where a question has named something, the decoder's stream must tell what and
+// where it is, and how many there are. It teaches the decoder to look things up at once, long before
+// comparing or counting them earns anything. Two sets of heads read the stream early and half-way up. Only
+// training uses them.
 #pragma once
 
 #include <array>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,7 +22,7 @@ struct MentionGroup {
     float weight;  // of its loss
 };
 inline constexpr int kMentionCounts = 8;  // 0 to 6, and more
-inline constexpr std::array<MentionGroup, 7> kMentionGroups = {{
+inline constexpr std::array<MentionGroup, 9> kMentionGroups = {{
     {"row", 24, 0.5F},
     {"column", 24, 0.5F},
     {"thing", world::kThingLabels, 0.5F},
@@ -28,16 +30,21 @@ inline constexpr std::array<MentionGroup, 7> kMentionGroups = {{
     {"size", world::kSizeLabels, 0.3F},
     {"texture", world::kTextureLabels, 0.3F},
     {"count", kMentionCounts, 1.0F},
+    {"place", world::kPlaces, 4.0F},
+    {"sky", world::kSkies, 4.0F},
 }};
+inline constexpr std::size_t kCountGroup = 6, kPlaceGroup = 7, kSkyGroup = 8;
 inline constexpr std::uint8_t kNotAsked = 255;
 // Row, column and count must also be there as plain numbers from -1 to 1: what lies along one direction is
 // easy to compare, and a wrong count by one is less wrong than by three.
-inline constexpr std::array<std::size_t, 3> kNumberGroups = {0, 1, 6};
+inline constexpr std::array<std::size_t, 3> kNumberGroups = {0, 1, kCountGroup};
 inline constexpr float kNumberWeight = 2.0F;
+
+using MentionLabels = std::array<std::uint8_t, kMentionGroups.size()>;
 
 struct MentionTarget {
     int row = 0;  // of the packed text
-    std::array<std::uint8_t, kMentionGroups.size()> labels{};
+    MentionLabels labels{};
 };
 
 struct MentionScores {
@@ -47,7 +54,7 @@ struct MentionScores {
 
 class MentionHeads {
    public:
-    MentionHeads(ParamStore& store, const ModelShape& shape);
+    MentionHeads(ParamStore& store, const std::string& name, const ModelShape& shape);
 
     // Loss over `stream` (rows x width), `weight` per mention. With `gradient` not null (same shape) adds
     // the gradient of the stream and of the heads.

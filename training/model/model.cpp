@@ -36,7 +36,7 @@ void Model::run(const PictureBatch& pictures, const AuxTargets& targets, const T
     if (weights.aux > 0) heads_.run(store_, features, targets, weights.aux, gradient, aux, arena_);
     if (weights.answer_token > 0)
         decoder_.run(store_, features, tape_.rows, text,
-                     {weights.answer_token, weights.mention, weights.relation},
+                     {weights.answer_token, weights.mention, weights.early_mention, weights.relation},
                      weights.backward ? gradient : nullptr, answers, arena_);
     if (weights.backward) tower_.backward(store_, pictures, gradient, tape_, arena_);
 }
@@ -53,8 +53,13 @@ void grow(const Model& from, Model& to) {
             const bool vision = name.head == "v.blk.";
             const int before = vision ? from.shape().vision_blocks : from.shape().decoder_blocks;
             const int after = vision ? to.shape().vision_blocks : to.shape().decoder_blocks;
-            int block = name.number * before / after;
-            is_new = name.number > 0 && (name.number - 1) * before / after == block;
+            const int fixed = vision || before <= kLeadingBlocks ? 0 : kLeadingBlocks;
+            const auto spread = [&](int number) {
+                return number < fixed ? number
+                                      : fixed + (number - fixed) * (before - fixed) / (after - fixed);
+            };
+            int block = spread(name.number);
+            is_new = name.number > 0 && spread(name.number - 1) == block;
             if (is_new) block = std::min(block + 1, before - 1);
             source = name.head + std::to_string(block) + name.tail;
         }

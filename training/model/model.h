@@ -25,8 +25,9 @@ class Model {
         float aux = 1.0F;           // times the auxiliary loss; already times pictures / batch
         float answer_token = 0.0F;  // per answer token; 0 skips the decoder
         bool backward = true;
-        float mention = 0.0F;   // per mention of something in a question
-        float relation = 0.0F;  // per pair of mentions
+        float mention = 0.0F;        // per mention of something in a question
+        float early_mention = 0.0F;  // the same, for the heads at the decoder's start
+        float relation = 0.0F;       // per pair of mentions
     };
 
     void run(const PictureBatch& pictures, const AuxTargets& targets, const TextBatch& text,
@@ -43,10 +44,10 @@ class Model {
 };
 
 // Copies a trained model into a deeper one that computes exactly the same function: the old blocks
-// are spread evenly, and each block between is a copy of the one after it (the last: before it) whose
-// outputs are multiplied by zero. So it looks where the next old block looks, and a pruning stage that
-// stands there scores by an attention that was trained. The optimiser's moments move along. Depths may
-// also be equal.
+// are spread evenly (the decoder's leading ones stay where they are), and each block between is a copy of the
+// one after it (the last: before it) whose outputs are multiplied by zero. So it looks where the next old
+// block looks, and a pruning stage that stands there scores by an attention that was trained. The optimiser's
+// moments move along. Depths may also be equal.
 void grow(const Model& from, Model& to);
 
 }  // namespace clasp::training

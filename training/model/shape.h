@@ -14,6 +14,9 @@ struct ModelShape {
     int grid = 24;  // side of the position table
 };
 
+// The decoder's first blocks keep their places when it grows.
+inline constexpr int kLeadingBlocks = 2;
+
 inline constexpr float kVisionEpsilon = 1e-5F;
 inline constexpr float kDecoderEpsilon = 1e-5F;
 inline constexpr int kPatchValues = 14 * 14 * 3;

@@ -174,7 +174,7 @@ class WholeModel : public testing::Test {
         shape_.vision_ffn = 48;
         shape_.decoder_ffn = 40;
         shape_.vision_blocks = 2;
-        shape_.decoder_blocks = 2;
+        shape_.decoder_blocks = 3;  // the last one keeps the rows of answers only
         shape_.vocabulary = vocabulary_.size();
         BatchPlan plan;
         plan.pictures = 2;
@@ -187,9 +187,10 @@ class WholeModel : public testing::Test {
     double loss(Model& model, bool backward) {
         AuxScores aux;
         AnswerScores answers;
-        model.run(batch_.pictures, batch_.targets, batch_.text, {1.0F, 0.1F, backward, 0.2F, 0.5F}, aux,
+        model.run(batch_.pictures, batch_.targets, batch_.text, {1.0F, 0.1F, backward, 0.2F, 0.3F, 0.5F}, aux,
                   answers);
-        return aux.loss + answers.loss + answers.mentions.loss + answers.relation_loss;
+        return aux.loss + answers.loss + answers.mentions.loss + answers.early_mentions.loss +
+               answers.relation_loss;
     }
 
     double answer_loss(Model& model) {
@@ -235,10 +236,20 @@ TEST_F(WholeModel, growing_keeps_the_function) {
     Model model(shape_);
     ModelShape deeper = shape_;
     deeper.vision_blocks = 3;
-    deeper.decoder_blocks = 4;
+    deeper.decoder_blocks = 6;
     Model grown(deeper);
     grow(model, grown);
     EXPECT_NEAR(answer_loss(model), answer_loss(grown), 1e-5);
+    // Early heads and the first pruning stage rely on the decoder's leading blocks staying in place.
+    for (int i = 0; i < kLeadingBlocks; ++i) {
+        const std::string name = "blk." + std::to_string(i) + ".attn_output.weight";
+        const ParamId before = model.store().find(name);
+        ASSERT_LT(before, model.store().params().size()) << name;
+        const float* old = model.store().value(before);
+        EXPECT_TRUE(std::equal(old, old + model.store().info(before).size(),
+                               grown.store().value(grown.store().find(name))))
+            << name;
+    }
 }
 
 }  // namespace

@@ -74,9 +74,18 @@ class TextWriter {
         const int row = static_cast<int>(batch_.tokens.size());
         const std::vector<int> prompt = vocabulary_.encode(before + q.text + after);
         for (const int id : prompt) push(id);
-        for (const world::Mention& mention : q.mentions)
-            batch_.mentions.push_back(
-                {row + token_at(prompt, std::strlen(before) + mention.end), label(mention)});
+        const auto row_of = [&](std::size_t end) {
+            return row + token_at(prompt, std::strlen(before) + end);
+        };
+        for (const world::Mention& mention : q.mentions) {
+            batch_.mentions.push_back({row_of(mention.end), label(mention)});
+            // Early in the decoder the question's end knows its single words only.
+            if (mention.end < q.text.size()) batch_.early_mentions.push_back(batch_.mentions.back());
+        }
+        const world::Setting setting =
+            q.class_id == kProbeClass ? world::Setting::None : world::setting_of(q.form);
+        if (setting != world::Setting::None)
+            batch_.early_mentions.push_back({row_of(q.text.size()), label(setting)});
         if (q.mentions.size() == 2 && q.mentions[0].item >= 0 && q.mentions[1].item >= 0 &&
             q.mentions[0].item != q.mentions[1].item)
             batch_.relations.push_back({batch_.mentions.back().row, apart(q.mentions[0], q.mentions[1])});
@@ -122,10 +131,20 @@ class TextWriter {
         return {(a.y - b.y) / kHalf, (a.x - b.x) / kHalf};
     }
 
-    std::array<std::uint8_t, kMentionGroups.size()> label(const world::Mention& mention) const {
-        std::array<std::uint8_t, kMentionGroups.size()> labels;
+    MentionLabels label(world::Setting setting) const {
+        MentionLabels labels;
         labels.fill(kNotAsked);
-        labels.back() = static_cast<std::uint8_t>(std::min(mention.count, kMentionCounts - 1));
+        if (setting == world::Setting::Place)
+            labels[kPlaceGroup] = static_cast<std::uint8_t>(scene_->place);
+        else
+            labels[kSkyGroup] = static_cast<std::uint8_t>(scene_->sky);
+        return labels;
+    }
+
+    MentionLabels label(const world::Mention& mention) const {
+        MentionLabels labels;
+        labels.fill(kNotAsked);
+        labels[kCountGroup] = static_cast<std::uint8_t>(std::min(mention.count, kMentionCounts - 1));
         if (mention.item < 0) return labels;
         const world::Item& item = scene_->items[static_cast<std::size_t>(mention.item)];
         const world::PatchLabels seen = world::labels_of(item);
@@ -138,7 +157,9 @@ class TextWriter {
                 seen.colour,
                 is_shape ? seen.size : kNotAsked,
                 is_shape ? seen.texture : kNotAsked,
-                labels.back()};
+                labels[kCountGroup],
+                kNotAsked,
+                kNotAsked};
     }
 
     void push(int token) {

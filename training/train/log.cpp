@@ -5,6 +5,16 @@
 #include "nn/gemm.h"
 
 namespace clasp::training {
+namespace {
+
+void add_scores(const MentionScores& from, MentionScores& to) {
+    for (std::size_t i = 0; i < to.hits.size(); ++i) {
+        to.hits[i] += from.hits[i];
+        to.trials[i] += from.trials[i];
+    }
+}
+
+}  // namespace
 
 void TrainingLog::add(const Batch& batch, const AuxScores& aux, const AnswerScores& answers) {
     aux_loss_ += aux.loss;
@@ -14,10 +24,8 @@ void TrainingLog::add(const Batch& batch, const AuxScores& aux, const AnswerScor
         aux_hits_[i] += aux.hits[i];
         aux_trials_[i] += aux.trials[i];
     }
-    for (std::size_t i = 0; i < mention_hits_.size(); ++i) {
-        mention_hits_[i] += answers.mentions.hits[i];
-        mention_trials_[i] += answers.mentions.trials[i];
-    }
+    add_scores(answers.mentions, mentions_);
+    add_scores(answers.early_mentions, early_mentions_);
     for (std::size_t i = 0; i < answers.is_exact.size(); ++i) {
         if (batch.text.question_class[i] == kProbeClass) {
             ++probe_trials_;
@@ -58,12 +66,14 @@ void TrainingLog::write(const RunState& state, const Phase& phase, float rate, f
         std::fprintf(file, "%s\"%s\":%.3f", i == 0 ? "" : ",", std::string(group).c_str(),
                      share(aux_hits_[i], aux_trials_[i]));
     }
-    if (mention_trials_.back() > 0) {
-        std::fprintf(file, "},\"mention\":{");
-        for (std::size_t i = 0; i < mention_hits_.size(); ++i)
+    for (const auto& [name, scores] :
+         {std::pair("mention", &mentions_), std::pair("early", &early_mentions_)}) {
+        if (scores->trials[kCountGroup] == 0) continue;
+        std::fprintf(file, "},\"%s\":{", name);
+        for (std::size_t i = 0; i < kMentionGroups.size(); ++i)
             std::fprintf(file, "%s\"%s\":%.3f", i == 0 ? "" : ",",
                          std::string(kMentionGroups[i].name).c_str(),
-                         share(mention_hits_[i], mention_trials_[i]));
+                         share(scores->hits[i], scores->trials[i]));
     }
     std::fprintf(file, "},\"exact\":{");
     for (int c = 0; c < world::kClasses; ++c)
@@ -79,8 +89,8 @@ void TrainingLog::write(const RunState& state, const Phase& phase, float rate, f
     aux_loss_ = answer_loss_ = relation_loss_ = 0;
     aux_hits_.fill(0);
     aux_trials_.fill(0);
-    mention_hits_.fill(0);
-    mention_trials_.fill(0);
+    mentions_ = {};
+    early_mentions_ = {};
     hits_.fill(0);
     trials_.fill(0);
     class_loss_.fill(0);

@@ -29,7 +29,7 @@ class TrainingLog {
     std::string path_;
     double aux_loss_ = 0, answer_loss_ = 0, relation_loss_ = 0;
     std::array<long, kAuxGroups.size() + 2> aux_hits_{}, aux_trials_{};
-    std::array<long, kMentionGroups.size()> mention_hits_{}, mention_trials_{};
+    MentionScores mentions_, early_mentions_;
     std::array<long, world::kClasses> hits_{}, trials_{};
     std::array<double, world::kClasses> class_loss_{};
     long probe_hits_ = 0, probe_trials_ = 0;

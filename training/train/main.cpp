@@ -126,6 +126,7 @@ class Trainer {
         if (std::ssize(batches_) < parts) batches_.resize(static_cast<std::size_t>(parts));
         std::size_t answer_tokens = 0;
         std::size_t mentions = 0;
+        std::size_t early_mentions = 0;
         std::size_t relations = 0;
         for (int i = 0; i < parts; ++i) {
             BatchPlan plan;
@@ -146,6 +147,7 @@ class Trainer {
             state_.pictures += static_cast<std::uint64_t>(phase.micro);
             answer_tokens += batch.text.targets.size();
             mentions += batch.text.mentions.size();
+            early_mentions += batch.text.early_mentions.size();
             relations += batch.text.relations.size();
         }
         model_->store().zero_grads();
@@ -155,6 +157,7 @@ class Trainer {
             weights.aux = phase.aux / static_cast<float>(parts);
             if (phase.questions > 0) weights.answer_token = 1.0F / static_cast<float>(answer_tokens);
             if (mentions > 0) weights.mention = phase.mention / static_cast<float>(mentions);
+            if (early_mentions > 0) weights.early_mention = phase.early / static_cast<float>(early_mentions);
             if (relations > 0) weights.relation = phase.relation / static_cast<float>(relations);
             AuxScores aux;
             AnswerScores answers;

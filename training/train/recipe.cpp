@@ -29,6 +29,7 @@ bool set_field(Phase& phase, const std::string& key, const std::string& text) {
     if (key == "warm_up") return read(phase.warm_up);
     if (key == "aux") return read(phase.aux);
     if (key == "mention") return read(phase.mention);
+    if (key == "early") return read(phase.early);
     if (key == "relation") return read(phase.relation);
     if (key == "classes") {
         for (float& weight : phase.class_weights) {

@@ -23,6 +23,7 @@ struct Phase {
     int warm_up = 0;          // steps
     float aux = 1.0F;         // weight of the auxiliary loss
     float mention = 0.0F;     // weight of the loss on what questions mention
+    float early = 0.0F;       // the same, for the heads at the decoder's start
     float relation = 0.0F;    // weight of the loss on how far two mentioned things are apart
     world::ClassWeights class_weights = kEvenWeights;  // of the questions, by class
     int sides = 0;                                     // extra questions about left and right, per picture

@@ -357,6 +357,18 @@ int draw_class(Random& rng, const ClassWeights* weights) {
 
 }  // namespace
 
+Setting setting_of(Template form) {
+    switch (form) {
+        case Template::WhichPlace:
+        case Template::Describe:
+        case Template::PlaceAndAction:
+        case Template::PlaceAndSign: return Setting::Place;
+        case Template::InTheSky:
+        case Template::DayOrNight: return Setting::Sky;
+        default: return Setting::None;
+    }
+}
+
 int class_of(Template form) {
     return kTemplateClasses[static_cast<std::size_t>(form)];
 }

@@ -56,6 +56,10 @@ struct Question {
     std::vector<Mention> mentions;
 };
 
+// What of the whole picture, beside single things, a question of this form asks about.
+enum class Setting { None, Place, Sky };
+Setting setting_of(Template form);
+
 int class_of(Template form);
 std::string_view name(Template form);
 
