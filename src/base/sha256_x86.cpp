@@ -1,4 +1,4 @@
-// SHA-256 with the instructions that x86 processors have for it, some eight times faster than plain code.
+// SHA-256 with the instructions that x86 processors have for it, about seven times faster than plain code.
 #include "base/check.h"
 #include "base/sha256_blocks.h"
 

@@ -29,8 +29,7 @@ class Search {
                                                      std::string(request_.benchmark->name) +
                                                      " is no mean of such");
         }
-        CLASP_ASSIGN_OR_RETURN(const auto classes,
-                               eval::route_items(*request_.dataset, eval::ClassSource::Truth));
+        CLASP_ASSIGN_OR_RETURN(const auto classes, eval::route_items(*request_.dataset, request_.classes));
         std::vector<std::string> names;
         for (const eval::Item& item : request_.dataset->items) names.push_back(eval::cluster_name(item));
         CLASP_ASSIGN_OR_RETURN(const auto samples,
@@ -150,7 +149,7 @@ class Search {
             variant.label = "class " + std::to_string(class_id) + ", " + candidates[candidate].mix_name;
             variant.method = request_.method;
             variant.budget = request_.budget;
-            variant.classes = eval::ClassSource::Truth;
+            variant.classes = request_.classes;
             // Only the class's own row matters to its questions, so the others stay as they were: answers of
             // a stopped run are then found again.
             variant.policy =
@@ -212,6 +211,7 @@ std::string provenance_json(const CalibrateRequest& request, const CalibrateRepo
         {"data_hash", sources.data_hash},
         {"budget", request.budget},
         {"method", request.method},
+        {"classes_by", eval::class_source_name(request.classes)},
         {"sampling", request.sampling.sampling == Sampling::Balanced ? "balanced" : "random"},
         {"samples_per_class", request.sampling.per_class},
         {"held_out", request.sampling.held_out},

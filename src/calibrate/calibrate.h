@@ -32,6 +32,9 @@ struct CalibrateRequest {
     std::string method;
     std::string budget;
     SearchSpace space;
+    // Who tells a question's class, here as when the policy is used: a class is then fitted to what will be
+    // sent to it, mistakes among it.
+    eval::ClassSource classes = eval::ClassSource::Classifier;
     SearchOrder order = SearchOrder::TwoPhase;
     std::size_t rounds = 2;  // of both phases, each from the winner of the one before
     SamplingOptions sampling;

@@ -69,6 +69,7 @@ Result<calibrate::CalibrateRequest> read_calibration(const Arguments& arguments,
     } else {
         request.space = calibrate::default_space(model.vision_blocks, model.feature_layer);
     }
+    CLASP_ASSIGN_OR_RETURN(request.classes, eval::parse_class_source(arguments.text("classes")));
     request.order =
         arguments.text("order") == "joint" ? calibrate::SearchOrder::Joint : calibrate::SearchOrder::TwoPhase;
     CLASP_ASSIGN_OR_RETURN(request.sampling.sampling, calibrate::parse_sampling(arguments.text("sampling")));
@@ -235,6 +236,7 @@ Command calibrate_command() {
          .value = "NAME",
          .fallback = "clasp+",
          .help = "method that the policy is for"},
+        class_source_option(),
         {.name = "samples-per-class",
          .type = OptionType::Integer,
          .value = "N",

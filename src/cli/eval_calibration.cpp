@@ -41,6 +41,7 @@ Result<std::vector<eval::Variant>> calibration_variants(const Arguments& argumen
     request.start = *base.policy;
     request.method = base.method;
     request.budget = base.budget;
+    request.classes = base.classes;
     request.max_tokens = max_tokens(arguments, *request.benchmark);
     const ModelInfo& info = model.engine->info();
     request.space = calibrate::default_space(info.vision_blocks, info.feature_layer);

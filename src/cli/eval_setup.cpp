@@ -10,6 +10,15 @@
 
 namespace clasp::cli {
 
+Option class_source_option() {
+    return {.name = "classes",
+            .type = OptionType::Choice,
+            .value = "BY",
+            .fallback = "classifier",
+            .help = "who tells the class of a question: the router, its rules alone, the benchmark's labels",
+            .choices = {"classifier", "rules", "truth"}};
+}
+
 Option max_tokens_option() {
     return {.name = "max-tokens",
             .type = OptionType::Integer,

@@ -32,6 +32,9 @@ Result<EvalEngine> load_eval_engine(const Arguments& arguments, Console& console
 Result<eval::RunReport> run_with_progress(eval::RunRequest request, const eval::Asker& asker,
                                           eval::RecordTable known, Console& console);
 
+// --classes, as eval::parse_class_source reads it.
+Option class_source_option();
+
 // --max-tokens, and what it means: the benchmark's own limit when it is not given.
 Option max_tokens_option();
 std::size_t max_tokens(const Arguments& arguments, const eval::Benchmark& benchmark);

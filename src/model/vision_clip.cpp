@@ -183,6 +183,8 @@ class ClipTower final : public VisionTower {
     // x after the attention part, then after the feed-forward part. bias: as StretchGraph, or null.
     ggml_tensor* attend(ggml_context* context, const Block& block, const Attention& parts, ggml_tensor* x,
                         ggml_tensor* bias, Compat compat) const;
+    ggml_tensor* flash_attention(ggml_context* context, const Attention& parts, ggml_tensor* bias,
+                                 Compat compat) const;
     ggml_tensor* feed_forward(ggml_context* context, const Block& block, ggml_tensor* x, Compat compat) const;
     // Blocks first ... n_begun - 1, of which those from n_whole on stop at what the request reads.
     ggml_tensor* run_blocks(ggml_context* context, ggml_cgraph* graph, ggml_tensor* x, std::size_t first,
@@ -386,21 +388,25 @@ Attention ClipTower::attention(ggml_context* context, const Block& block, ggml_t
 ggml_tensor* ClipTower::attend(ggml_context* context, const Block& block, const Attention& parts,
                                ggml_tensor* x, ggml_tensor* bias, Compat compat) const {
     const bool is_packed = block.qkv.packed != nullptr && compat == Compat::Original;
-    if (is_packed && bias == nullptr && attention_.fits(static_cast<std::size_t>(x->ne[1]))) {
-        ggml_tensor* mixed = build_full_attention(context, attention_, parts.all);
-        return ggml_add(context, build_linear(context, block.out, mixed), x);
-    }
-    const float scale = attention_scale(info_);
+    const bool has_kernel =
+        is_packed && bias == nullptr && attention_.fits(static_cast<std::size_t>(x->ne[1]));
+    ggml_tensor* mixed = has_kernel ? build_full_attention(context, attention_, parts.all)
+                                    : flash_attention(context, parts, bias, compat);
+    return ggml_add(context, build_linear(context, block.out, mixed), x);
+}
+
+ggml_tensor* ClipTower::flash_attention(ggml_context* context, const Attention& parts, ggml_tensor* bias,
+                                        Compat compat) const {
     ggml_tensor* key = parts.key;
     ggml_tensor* value = parts.value;
     if (compat == Compat::LlamaCpp) {
         key = ggml_cast(context, key, GGML_TYPE_F16);
         value = ggml_cast(context, value, GGML_TYPE_F16);
     }
-    ggml_tensor* mixed = ggml_flash_attn_ext(context, parts.query, key, value, bias, scale, 0.0F, 0.0F);
+    ggml_tensor* mixed =
+        ggml_flash_attn_ext(context, parts.query, key, value, bias, attention_scale(info_), 0.0F, 0.0F);
     ggml_prec_set_acc(mixed, GGML_PREC_F32);
-    mixed = ggml_reshape_2d(context, mixed, as_signed(info_.width), x->ne[1]);
-    return ggml_add(context, build_linear(context, block.out, mixed), x);
+    return ggml_reshape_2d(context, mixed, as_signed(info_.width), parts.query->ne[1]);
 }
 
 ggml_tensor* ClipTower::feed_forward(ggml_context* context, const Block& block, ggml_tensor* x,

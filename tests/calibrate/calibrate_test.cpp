@@ -44,6 +44,7 @@ class CalibrateTest : public ::testing::Test {
         request_.method = "clasp";
         request_.budget = "64";
         request_.space = default_space(24, 22);
+        request_.classes = eval::ClassSource::Truth;
         request_.sampling.per_class = 40;
         request_.race.first_block = 8;
     }
@@ -97,6 +98,24 @@ TEST_F(CalibrateTest, ASecondRoundFindsAMixThatNeedsTheNewSplit) {
     EXPECT_EQ(often->policy.classes[1].weights.size(), 1U);
     EXPECT_LT(often->policy.classes[1].split, 0.2);
     EXPECT_DOUBLE_EQ(often->classes[1].search_winner, 1.0);
+}
+
+TEST_F(CalibrateTest, FitsAClassToWhatTheRouterSendsToIt) {
+    // All labels say class 2, but these words are routed to another class, and that one is searched.
+    request_.classes = eval::ClassSource::Classifier;
+    for (eval::Item& item : dataset_.items) {
+        item.question = "How many cups are on the table?";
+        item.class_id = 2;
+    }
+    const auto routed = eval::route_items(dataset_, eval::ClassSource::Classifier);
+    ASSERT_TRUE(routed.ok());
+    ASSERT_NE(routed->front(), 2U);
+    PickyModel model;
+    const auto report = calibrate(request_, model.asker());
+    ASSERT_TRUE(report.ok());
+    for (const ClassReport& entry : report->classes) {
+        EXPECT_EQ(entry.n_search > 0, entry.id == routed->front()) << entry.name;
+    }
 }
 
 TEST_F(CalibrateTest, GoesOnWhereItWasStoppedAndEndsAtTheSamePolicy) {
