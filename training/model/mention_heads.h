@@ -22,7 +22,7 @@ struct MentionGroup {
     float weight;  // of its loss
 };
 inline constexpr int kMentionCounts = 8;  // 0 to 6, and more
-inline constexpr std::array<MentionGroup, 9> kMentionGroups = {{
+inline constexpr std::array<MentionGroup, 12> kMentionGroups = {{
     {"row", 24, 0.5F},
     {"column", 24, 0.5F},
     {"thing", world::kThingLabels, 0.5F},
@@ -32,8 +32,11 @@ inline constexpr std::array<MentionGroup, 9> kMentionGroups = {{
     {"count", kMentionCounts, 1.0F},
     {"place", world::kPlaces, 4.0F},
     {"sky", world::kSkies, 4.0F},
+    {"first", world::kGlyphLabels, 4.0F},  // characters of a sign
+    {"middle", world::kGlyphLabels, 4.0F},
+    {"last", world::kGlyphLabels, 4.0F},
 }};
-inline constexpr std::size_t kCountGroup = 6, kPlaceGroup = 7, kSkyGroup = 8;
+inline constexpr std::size_t kCountGroup = 6, kPlaceGroup = 7, kSkyGroup = 8, kGlyphGroup = 9;
 inline constexpr std::uint8_t kNotAsked = 255;
 // Row, column and count must also be there as plain numbers from -1 to 1: what lies along one direction is
 // easy to compare, and a wrong count by one is less wrong than by three.

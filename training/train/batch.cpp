@@ -150,16 +150,18 @@ class TextWriter {
         const world::PatchLabels seen = world::labels_of(item);
         const auto row = static_cast<std::uint8_t>(row0_ + static_cast<int>(item.y) / world::kPatch);
         const auto column = static_cast<std::uint8_t>(column0_ + static_cast<int>(item.x) / world::kPatch);
-        const bool is_shape = item.kind == world::Kind::Shape;
-        return {row,
-                column,
-                seen.thing,
-                seen.colour,
-                is_shape ? seen.size : kNotAsked,
-                is_shape ? seen.texture : kNotAsked,
-                labels[kCountGroup],
-                kNotAsked,
-                kNotAsked};
+        labels[0] = row;
+        labels[1] = column;
+        labels[2] = seen.thing;
+        labels[3] = seen.colour;
+        if (item.kind == world::Kind::Shape) {
+            labels[4] = seen.size;
+            labels[5] = seen.texture;
+        }
+        if (item.kind == world::Kind::Sign)
+            for (std::size_t i = 0; i < item.text.size(); ++i)
+                labels[kGlyphGroup + i] = world::glyph_label(item.text[i]);
+        return labels;
     }
 
     void push(int token) {

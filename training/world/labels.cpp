@@ -25,6 +25,10 @@ std::uint8_t thing_label(const Item& item) {
 
 }  // namespace
 
+std::uint8_t glyph_label(char character) {
+    return static_cast<std::uint8_t>(1 + kSignCharacters.find(character));
+}
+
 PatchLabels labels_of(const Item& item) {
     PatchLabels labels;
     labels.thing = thing_label(item);
@@ -70,9 +74,8 @@ std::vector<PatchLabels> label_patches(const Scene& scene, const Canvas& canvas)
             for (int row = 0; row < rows; ++row) {
                 const float x = item.x + static_cast<float>((i - 1) * kPatch);
                 const float y = item.y + (static_cast<float>(row) - static_cast<float>(rows) / 2) * kPatch;
-                const auto glyph = kSignCharacters.find(item.text[static_cast<std::size_t>(i)]);
                 PatchLabels& labels = patch_at(x, y + kPatch / 2.0F);
-                labels.glyph = static_cast<std::uint8_t>(1 + glyph);
+                labels.glyph = glyph_label(item.text[static_cast<std::size_t>(i)]);
                 labels.slot = static_cast<std::uint8_t>(1 + i);
             }
     }

@@ -30,6 +30,9 @@ struct PatchLabels {
     std::uint8_t share = 0;   // 1 to 7: how much of the item's pixels lie here, in steps of about 1.7 times
 };
 
+// The label of a character of kSignCharacters.
+std::uint8_t glyph_label(char character);
+
 // What a patch that belongs to the item shows.
 PatchLabels labels_of(const Item& item);
 
