@@ -59,6 +59,7 @@ struct Policy {
     std::size_t iterations = 5;  // of the clustering, at most
     // At most one of forced and (stage_layers, schedule_name); see ScheduleRequest.
     std::vector<std::size_t> stage_layers;
+    std::vector<std::size_t> stage_shape;  // proportions of their counts, or empty
     std::vector<Stage> forced_stages;
     std::string schedule_name;
     std::string provenance;  // a JSON object as text, or empty: where the numbers come from

@@ -50,6 +50,9 @@ Result<std::vector<Stage>> parse_stages(std::string_view text);
 // "2,6,15". Error: invalid_argument naming the piece. Layers must rise.
 Result<std::vector<std::size_t>> parse_stage_layers(std::string_view text);
 
+// "16,12,9". Error: invalid_argument naming the piece. make_schedule() checks the order.
+Result<std::vector<std::size_t>> parse_stage_shape(std::string_view text);
+
 struct ScheduleRequest {
     std::size_t n_visual = 0;  // visual tokens that enter the decoder
     std::size_t n_layers = 0;  // decoder layers
@@ -59,6 +62,9 @@ struct ScheduleRequest {
     std::vector<std::size_t> stage_layers;  // rising; the counts are solved for the budget
     std::vector<Stage> forced;              // exactly these stages
     std::string named;                      // "paper-192", "paper-128" or "paper-64"; goes with stage_layers
+    // Proportions of the counts, one per stage layer, never rising: {16, 12, 9} keeps 4/3 as much at the first
+    // stage as at the second. Empty means the published schedules' proportions.
+    std::vector<std::size_t> shape;
 
     StageMode stage_mode = StageMode::Before;
 };

@@ -30,6 +30,9 @@ Result<ScheduleRequest> read_request(const Arguments& arguments) {
     if (const auto stages = arguments.text_if("stages")) {
         CLASP_ASSIGN_OR_RETURN(request.stage_layers, parse_stage_layers(*stages));
     }
+    if (const auto shape = arguments.text_if("shape")) {
+        CLASP_ASSIGN_OR_RETURN(request.shape, parse_stage_shape(*shape));
+    }
     if (const auto schedule = arguments.text_if("schedule")) {
         if (schedule->starts_with("paper-")) {
             request.named = *schedule;
@@ -153,6 +156,10 @@ Command schedule_command() {
                  .type = OptionType::Text,
                  .value = "LAYERS",
                  .help = "decoder layers that prune, such as 2,6,15"},
+                {.name = "shape",
+                 .type = OptionType::Text,
+                 .value = "PROPORTIONS",
+                 .help = "proportions of the counts at --stages, such as 16,12,9 (default: as published)"},
                 {.name = "stage-mode",
                  .type = OptionType::Choice,
                  .value = "MODE",

@@ -133,9 +133,13 @@ Result<std::vector<Stage>> stages_for_kind(const ScheduleRequest& wanted, const 
     }
     std::vector<methods::StageShape> shapes;
     for (std::size_t i = 0; i < layers.size(); ++i) {
-        const double halved = std::ldexp(1.0, -static_cast<int>(i));
-        shapes.push_back(
-            {layers[i], layers.size() == kPublishedProportions.size() ? kPublishedProportions[i] : halved});
+        double proportion = std::ldexp(1.0, -static_cast<int>(i));
+        if (!wanted.shape.empty()) {
+            proportion = static_cast<double>(wanted.shape[i]);
+        } else if (layers.size() == kPublishedProportions.size()) {
+            proportion = kPublishedProportions[i];
+        }
+        shapes.push_back({layers[i], proportion});
     }
     CLASP_ASSIGN_OR_RETURN(const auto counts, methods::solve_stage_counts(wanted.n_visual, wanted.n_layers,
                                                                           shapes, budget, method));
@@ -159,14 +163,17 @@ Result<Schedule> policy_schedule(const AskRequest& request, const Policy& policy
     if (!request.forced_stages.empty()) {
         wanted.forced = request.forced_stages;
         wanted.stage_layers.clear();
+        wanted.shape.clear();
         wanted.named.clear();
     } else if (!request.schedule_name.empty()) {
         wanted.named = request.schedule_name;
+        wanted.shape.clear();
         wanted.forced.clear();
     } else if (is_counted) {
         const methods::Budget budget = {tokens_of(request.budget, shape.n_visual()), plan.budget_kind};
         CLASP_ASSIGN_OR_RETURN(wanted.forced, stages_for_kind(wanted, budget, plan.method->name));
         wanted.stage_layers.clear();
+        wanted.shape.clear();
         wanted.named.clear();
     } else if (wanted.forced.empty() && wanted.named.empty() &&
                request.budget.kind == BudgetSpec::Kind::Auto) {

@@ -71,8 +71,9 @@ Status read_classes(const json& value, Policy& policy) {
 
 Status read_schedule(const json& value, Policy& policy) {
     const ObjectReader reader(value, "the schedule");
-    CLASP_RETURN_IF_ERROR(reader.check({"stages", "name", "forced"}));
+    CLASP_RETURN_IF_ERROR(reader.check({"stages", "shape", "name", "forced"}));
     CLASP_RETURN_IF_ERROR(reader.read("stages", policy.stage_layers));
+    CLASP_RETURN_IF_ERROR(reader.read("shape", policy.stage_shape));
     CLASP_RETURN_IF_ERROR(reader.read("name", policy.schedule_name));
     if (!reader.has("forced")) return {};
     std::string forced;

@@ -70,6 +70,7 @@ ScheduleRequest schedule_request(const Policy& policy, std::size_t n_visual, std
     request.stage_mode = policy.stage_mode;
     if (budget.kind == BudgetSpec::Kind::None) return request;
     request.stage_layers = policy.stage_layers;
+    request.shape = policy.stage_shape;
     request.forced = policy.forced_stages;
     request.named = policy.schedule_name;
     return request;

@@ -145,6 +145,7 @@ Status check_schedule(const Policy& policy) {
     request.n_layers = 4096;
     request.budget.kind = BudgetSpec::Kind::None;
     request.stage_layers = policy.stage_layers;
+    request.shape = policy.stage_shape;
     request.forced = policy.forced_stages;
     request.named = policy.schedule_name;
     request.stage_mode = policy.stage_mode;

@@ -32,6 +32,7 @@ Json class_json(const PolicyClass& entry, std::size_t id) {
 Json schedule_json(const Policy& policy) {
     Json out = Json::object();
     if (!policy.stage_layers.empty()) out["stages"] = policy.stage_layers;
+    if (!policy.stage_shape.empty()) out["shape"] = policy.stage_shape;
     if (!policy.schedule_name.empty()) out["name"] = policy.schedule_name;
     if (!policy.forced_stages.empty()) {
         std::string forced;

@@ -51,6 +51,29 @@ Status check_layers(const std::vector<std::size_t>& layers, const ScheduleReques
     return {};
 }
 
+Status check_shape(const ScheduleRequest& request) {
+    const std::vector<std::size_t>& shape = request.shape;
+    if (shape.empty()) return {};
+    if (!request.forced.empty() || !request.named.empty()) {
+        return bad("a shape goes with stage layers, not with forced stages or a named schedule");
+    }
+    if (shape.size() != request.stage_layers.size()) {
+        return bad("the shape has " + number(shape.size()) + " proportions, but " +
+                   number(request.stage_layers.size()) + " stage layers are named");
+    }
+    for (std::size_t s = 0; s < shape.size(); ++s) {
+        if (shape[s] == 0 || shape[s] > kMaxVisual) {
+            return bad("the shape's proportion " + number(shape[s]) + " is not between 1 and " +
+                       number(kMaxVisual));
+        }
+        if (s > 0 && shape[s] > shape[s - 1]) {
+            return bad("the shape's proportions must not rise, but " + number(shape[s]) + " follows " +
+                       number(shape[s - 1]));
+        }
+    }
+    return {};
+}
+
 Status check_counts(const std::vector<Stage>& stages) {
     for (std::size_t s = 0; s < stages.size(); ++s) {
         if (stages[s].keep == 0) {
@@ -142,6 +165,9 @@ Result<Schedule> solved_schedule(const ScheduleRequest& request, const std::vect
             s + 1 < layers.size() ? effective_layer(layers[s + 1], request.stage_mode) : request.n_layers;
         problem.spans.push_back(next - effective_layer(layers[s], request.stage_mode));
     }
+    for (const std::size_t part : request.shape) {
+        problem.shape.push_back(static_cast<double>(part) / static_cast<double>(request.shape.front()));
+    }
     const double smallest = problem.smallest_budget();
     if (budget < smallest * (1.0 - 1e-12)) {
         return bad("a budget of " + format_number(budget) +
@@ -215,7 +241,9 @@ Result<Schedule> budget_schedule(const ScheduleRequest& request) {
         return schedule;
     }
     CLASP_ASSIGN_OR_RETURN(const std::vector<std::size_t> layers, stage_layers_of(request));
-    if (const PublishedSchedule* published = find_published(request, layers, budget)) {
+    const PublishedSchedule* published =
+        request.shape.empty() ? find_published(request, layers, budget) : nullptr;
+    if (published != nullptr) {
         Schedule schedule = from_published(request, layers, *published);
         schedule.budget = budget;
         return schedule;
@@ -261,6 +289,7 @@ Result<Schedule> make_schedule(const ScheduleRequest& request) {
         return Status(Code::TooLarge, number(request.n_visual) +
                                           " visual tokens are more than the limit of " + number(kMaxVisual));
     }
+    CLASP_RETURN_IF_ERROR(check_shape(request));
     if (!request.forced.empty()) {
         if (!request.stage_layers.empty() || !request.named.empty()) {
             return bad("forced stages cannot be combined with stage layers or a named schedule");

@@ -62,4 +62,14 @@ Result<std::vector<std::size_t>> parse_stage_layers(std::string_view text) {
     return layers;
 }
 
+Result<std::vector<std::size_t>> parse_stage_shape(std::string_view text) {
+    std::vector<std::size_t> shape;
+    for (const std::string_view piece : base::split(text, ',')) {
+        const auto proportion = base::parse_size(piece);
+        if (!proportion) return bad("proportion " + in_quotes(piece) + " is not a whole number");
+        shape.push_back(*proportion);
+    }
+    return shape;
+}
+
 }  // namespace clasp

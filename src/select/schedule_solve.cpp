@@ -41,7 +41,8 @@ constexpr std::array<Knot, 5> shape_knots() {
 // Real counts: the shape times a common factor, held between 1 and all tokens. The sum over layers rises
 // with the factor, so bisection finds the factor that meets the budget.
 std::vector<double> solve_real(const SolveProblem& p, double target) {
-    const std::vector<double> shape = keep_shape(p.budget / as_double(p.n_visual), p.spans.size());
+    const std::vector<double> shape =
+        p.shape.empty() ? keep_shape(p.budget / as_double(p.n_visual), p.spans.size()) : p.shape;
     const double all = as_double(p.n_visual);
     const auto count = [&](std::size_t s, double factor) {
         return std::clamp(factor * shape[s] * all, 1.0, all);

@@ -11,6 +11,7 @@ struct SolveProblem {
     std::size_t n_full_layers = 0;   // layers that process all visual tokens
     std::vector<std::size_t> spans;  // layers that process each stage's count; none is 0
     double budget = 0.0;
+    std::vector<double> shape;  // proportions of the counts, at most 1 and never rising; empty: keep_shape()
 
     [[nodiscard]] std::size_t n_layers() const;
     // The average when every stage keeps one token.

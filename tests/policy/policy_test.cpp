@@ -164,6 +164,10 @@ TEST(PolicyFile, EveryFieldSurvivesARoundTrip) {
     forced.stage_layers.clear();
     forced.forced_stages = {{2, 300}, {6, 200}};
     EXPECT_EQ(parse_policy(to_json(forced))->forced_stages, forced.forced_stages);
+    Policy shaped = unusual();
+    shaped.stage_shape.assign(shaped.stage_layers.size(), 3);
+    EXPECT_EQ(parse_policy(to_json(shaped))->stage_shape, shaped.stage_shape);
+    EXPECT_NE(policy_hash(shaped), policy_hash(policy));
     Policy named = unusual();
     named.stage_layers = {1, 2, 3};
     named.schedule_name = "paper-64";

@@ -97,6 +97,29 @@ TEST(Schedule, OtherDepthsAndStagesAreSolved) {
     EXPECT_EQ(make_schedule(request)->source, ScheduleSource::Published);
 }
 
+TEST(Schedule, AShapeGivesTheProportions) {
+    for (const double budget : {64.0, 128.0, 192.0, 500.0}) {
+        ScheduleRequest r = tokens(576, 16, budget);
+        r.stage_layers = {0, 1, 8};
+        r.shape = {16, 12, 9};
+        const auto schedule = make_schedule(r);
+        ASSERT_TRUE(schedule.ok()) << schedule.status().message();
+        EXPECT_EQ(schedule->source, ScheduleSource::Solved);
+        EXPECT_NEAR(schedule->average, budget, 0.01 * budget);
+        const auto& stages = schedule->stages;
+        ASSERT_EQ(stages.size(), 3u);
+        // Counts that all tokens do not cap keep the proportions but for rounding to whole tokens.
+        if (budget == 500.0) continue;
+        EXPECT_NEAR(static_cast<double>(stages[1].keep) * 9.0 / 12.0, static_cast<double>(stages[2].keep), 2.0);
+        EXPECT_NEAR(static_cast<double>(stages[0].keep) * 12.0 / 16.0, static_cast<double>(stages[1].keep), 9.0);
+    }
+    // Published layers, depth and budget: the shape still wins over the published counts.
+    ScheduleRequest r = tokens(576, 32, 192);
+    r.stage_layers = {2, 6, 15};
+    r.shape = {1, 1, 1};
+    EXPECT_EQ(make_schedule(r)->stages[0].keep, make_schedule(r)->stages[2].keep);
+}
+
 TEST(Schedule, NamedSchedulesWorkAtAnyDepth) {
     ScheduleRequest request;
     request.n_visual = 576;

@@ -12,6 +12,8 @@ struct ModelShape {
     int decoder_blocks = 8;  // grown to 16
     int vocabulary = 0;
     int grid = 24;  // side of the position table
+
+    bool operator==(const ModelShape&) const = default;
 };
 
 // The decoder's first blocks keep their places when it grows.

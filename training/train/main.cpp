@@ -9,7 +9,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "nn/muon.h"
 #include "train/batch.h"
@@ -52,8 +55,9 @@ std::string default_folder() {
 
 class Trainer {
    public:
-    Trainer(Checkpoint start, std::string folder)
-        : state_(std::move(start.state)),
+    Trainer(Checkpoint start, std::string folder, int threads)
+        : threads_(threads),
+          state_(std::move(start.state)),
           vocabulary_(std::move(start.vocabulary)),
           model_(std::move(start.model)),
           folder_(std::move(folder)),
@@ -122,51 +126,95 @@ class Trainer {
 
     // One optimiser step over phase.batch pictures; returns the gradient's norm.
     float update(const Phase& phase, float rate) {
-        const int parts = phase.batch / phase.micro;
-        if (std::ssize(batches_) < parts) batches_.resize(static_cast<std::size_t>(parts));
+        const auto parts = static_cast<std::size_t>(phase.batch / phase.micro);
+        parts_.resize(parts);
+        fit_helpers();
+        const std::uint64_t first = state_.pictures;
+        in_parallel([&](std::size_t i, Model&) {
+            make_batch(plan_of(phase, first + i * static_cast<std::uint64_t>(phase.micro)), vocabulary_,
+                       parts_[i].batch);
+        });
+        state_.pictures += parts * static_cast<std::uint64_t>(phase.micro);
+        const Model::Weights weights = weights_of(phase);
+        model_->store().zero_grads();
+        in_parallel([&](std::size_t i, Model& model) {
+            Part& part = parts_[i];
+            part.aux = {};
+            part.answers = {};
+            model.run(part.batch.pictures, part.batch.targets, part.batch.text, weights, part.aux,
+                      part.answers);
+        });
+        std::vector<float>& sum = model_->store().grads();
+        for (const auto& helper : helpers_)
+            std::ranges::transform(sum, helper->store().grads(), sum.begin(), std::plus<>());
+        for (const Part& part : parts_) log_.add(part.batch, part.aux, part.answers);
+        ++state_.step;
+        ++state_.phase_step;
+        return apply_gradient(rate);
+    }
+
+    static BatchPlan plan_of(const Phase& phase, std::uint64_t first_index) {
+        BatchPlan plan;
+        plan.seed = kTrainSeed;
+        plan.first_index = first_index;
+        plan.pictures = phase.micro;
+        plan.side = phase.side;
+        plan.questions = phase.questions;
+        plan.chained_share = phase.chained;
+        plan.stray_share = phase.strays;
+        plan.newline_share = phase.newline;
+        plan.probes = phase.probes;
+        plan.counts = phase.counts;
+        plan.sides = phase.sides;
+        plan.class_weights = phase.class_weights;
+        return plan;
+    }
+
+    // The share of one item of each kind in the whole batch's loss.
+    Model::Weights weights_of(const Phase& phase) const {
         std::size_t answer_tokens = 0;
         std::size_t mentions = 0;
         std::size_t early_mentions = 0;
         std::size_t relations = 0;
-        for (int i = 0; i < parts; ++i) {
-            BatchPlan plan;
-            plan.seed = kTrainSeed;
-            plan.first_index = state_.pictures;
-            plan.pictures = phase.micro;
-            plan.side = phase.side;
-            plan.questions = phase.questions;
-            plan.chained_share = phase.chained;
-            plan.stray_share = phase.strays;
-            plan.newline_share = phase.newline;
-            plan.probes = phase.probes;
-            plan.counts = phase.counts;
-            plan.sides = phase.sides;
-            plan.class_weights = phase.class_weights;
-            Batch& batch = batches_[static_cast<std::size_t>(i)];
-            make_batch(plan, vocabulary_, batch);
-            state_.pictures += static_cast<std::uint64_t>(phase.micro);
-            answer_tokens += batch.text.targets.size();
-            mentions += batch.text.mentions.size();
-            early_mentions += batch.text.early_mentions.size();
-            relations += batch.text.relations.size();
+        for (const Part& part : parts_) {
+            answer_tokens += part.batch.text.targets.size();
+            mentions += part.batch.text.mentions.size();
+            early_mentions += part.batch.text.early_mentions.size();
+            relations += part.batch.text.relations.size();
         }
-        model_->store().zero_grads();
-        for (int i = 0; i < parts; ++i) {
-            const Batch& batch = batches_[static_cast<std::size_t>(i)];
-            Model::Weights weights;
-            weights.aux = phase.aux / static_cast<float>(parts);
-            if (phase.questions > 0) weights.answer_token = 1.0F / static_cast<float>(answer_tokens);
-            if (mentions > 0) weights.mention = phase.mention / static_cast<float>(mentions);
-            if (early_mentions > 0) weights.early_mention = phase.early / static_cast<float>(early_mentions);
-            if (relations > 0) weights.relation = phase.relation / static_cast<float>(relations);
-            AuxScores aux;
-            AnswerScores answers;
-            model_->run(batch.pictures, batch.targets, batch.text, weights, aux, answers);
-            log_.add(batch, aux, answers);
+        Model::Weights weights;
+        weights.aux = phase.aux / static_cast<float>(parts_.size());
+        if (phase.questions > 0) weights.answer_token = 1.0F / static_cast<float>(answer_tokens);
+        if (mentions > 0) weights.mention = phase.mention / static_cast<float>(mentions);
+        if (early_mentions > 0) weights.early_mention = phase.early / static_cast<float>(early_mentions);
+        if (relations > 0) weights.relation = phase.relation / static_cast<float>(relations);
+        return weights;
+    }
+
+    // Gives every further thread a model with the current weights and no gradient.
+    void fit_helpers() {
+        const bool fits = !helpers_.empty() && helpers_[0]->shape() == model_->shape();
+        if (!fits) helpers_.clear();
+        while (std::ssize(helpers_) < threads_ - 1)
+            helpers_.push_back(std::make_unique<Model>(model_->shape()));
+        for (const auto& helper : helpers_) {
+            helper->store().values() = model_->store().values();
+            helper->store().zero_grads();
         }
-        ++state_.step;
-        ++state_.phase_step;
-        return apply_gradient(rate);
+    }
+
+    // Calls work(i, model) for every part; part i belongs to thread i mod threads, so that the order in which
+    // gradients are added does not depend on timing.
+    template <class Work>
+    void in_parallel(const Work& work) {
+        const std::size_t stride = helpers_.size() + 1;
+        const auto run_share = [&](std::size_t start, Model& model) {
+            for (std::size_t i = start; i < parts_.size(); i += stride) work(i, model);
+        };
+        std::vector<std::jthread> threads;
+        for (std::size_t t = 1; t < stride; ++t)
+            threads.emplace_back([&run_share, t, model = helpers_[t - 1].get()] { run_share(t, *model); });
+        run_share(0, *model_);
     }
 
     float apply_gradient(float rate) {
@@ -185,12 +233,21 @@ class Trainer {
         return norm;
     }
 
+    // What one forward and backward pass works on.
+    struct Part {
+        Batch batch;
+        AuxScores aux;
+        AnswerScores answers;
+    };
+
+    int threads_;
     RunState state_;
     Vocabulary vocabulary_;
     std::unique_ptr<Model> model_;
+    std::vector<std::unique_ptr<Model>> helpers_;  // of the threads after the first
     std::string folder_;
     TrainingLog log_;
-    std::vector<Batch> batches_;
+    std::vector<Part> parts_;
     MuonWorkspace workspace_;
 };
 
@@ -223,7 +280,7 @@ int run(int argc, char** argv) {
             return usage(("unknown option " + key).c_str());
     }
     if (options.threads < 1) return usage("--threads must be a positive number");
-    openblas_set_num_threads(options.threads);
+    openblas_set_num_threads(1);  // threads share a batch, not a product
     std::error_code error;
     std::filesystem::create_directories(options.folder, error);
     if (error) return fail({Code::Unavailable, "cannot make the folder " + options.folder});
@@ -248,7 +305,7 @@ int run(int argc, char** argv) {
     // An interrupted run ends after the current update and saves it.
     std::signal(SIGINT, request_stop);
     std::signal(SIGTERM, request_stop);
-    const Status status = Trainer(std::move(start), options.folder).run(options.recipe);
+    const Status status = Trainer(std::move(start), options.folder, options.threads).run(options.recipe);
     return status.ok() ? 0 : fail(status);
 }
 
