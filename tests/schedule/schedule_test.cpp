@@ -117,7 +117,9 @@ TEST(Schedule, AShapeGivesTheProportions) {
     ScheduleRequest r = tokens(576, 32, 192);
     r.stage_layers = {2, 6, 15};
     r.shape = {1, 1, 1};
-    EXPECT_EQ(make_schedule(r)->stages[0].keep, make_schedule(r)->stages[2].keep);
+    const auto even = make_schedule(r);
+    EXPECT_EQ(even->source, ScheduleSource::Solved);
+    EXPECT_LE(even->stages[0].keep - even->stages[2].keep, 5u);
 }
 
 TEST(Schedule, NamedSchedulesWorkAtAnyDepth) {
