@@ -62,8 +62,8 @@ struct ScheduleRequest {
     std::vector<std::size_t> stage_layers;  // rising; the counts are solved for the budget
     std::vector<Stage> forced;              // exactly these stages
     std::string named;                      // "paper-192", "paper-128" or "paper-64"; goes with stage_layers
-    // Proportions of the counts, one per stage layer, never rising: {16, 12, 9} keeps 4/3 as much at the first
-    // stage as at the second. Empty means the published schedules' proportions.
+    // Proportions of the counts, one per stage layer, never rising: {16, 12, 9} keeps 4/3 as much at the
+    // first stage as at the second. Empty means the published schedules' proportions.
     std::vector<std::size_t> shape;
 
     StageMode stage_mode = StageMode::Before;

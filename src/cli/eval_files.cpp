@@ -4,6 +4,7 @@
 #include <iomanip>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "clasp/image.h"
 #include "cli/map_file.h"
 #include "cli/output.h"
@@ -46,6 +47,14 @@ eval::Dataset shard_dataset(const eval::Dataset& dataset, const eval::Shard& sha
     return part;
 }
 
+std::vector<std::string> labels_to_compare_with(const Arguments& arguments) {
+    std::vector<std::string> labels;
+    if (const auto against = arguments.text_if("against")) {
+        for (const std::string_view label : base::split(*against, ',')) labels.emplace_back(label);
+    }
+    return labels;
+}
+
 Result<eval::Summary> summarise_run(const eval::RunDescription& run, const eval::Benchmark& benchmark,
                                     const eval::Dataset& dataset, const eval::RecordTable& records,
                                     const Arguments& arguments) {
@@ -56,6 +65,7 @@ Result<eval::Summary> summarise_run(const eval::RunDescription& run, const eval:
     request.class_names = run.class_names;
     request.records = &records;
     request.model = run.model;
+    request.against = labels_to_compare_with(arguments);
     eval::Judgements judgements;
     if (arguments.is_given("judgements")) {
         if (benchmark.judge == nullptr) {

@@ -15,6 +15,9 @@ namespace clasp::cli {
 // The questions of the run's shard.
 eval::Dataset shard_dataset(const eval::Dataset& dataset, const eval::Shard& shard);
 
+// The names in --against.
+std::vector<std::string> labels_to_compare_with(const Arguments& arguments);
+
 // Summary of a run's records; `dataset` holds the questions to count.
 Result<eval::Summary> summarise_run(const eval::RunDescription& run, const eval::Benchmark& benchmark,
                                     const eval::Dataset& dataset, const eval::RecordTable& records,

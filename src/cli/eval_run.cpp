@@ -240,6 +240,8 @@ Status run_benchmark(const std::string& benchmark, const std::string& ablation, 
     for (const PolicyClass& entry : variants.front().policy->classes) run.class_names.push_back(entry.name);
     for (const Variant& variant : variants) run.rows.push_back(eval::row_spec(variant, run.max_tokens));
 
+    // Before hours of asking, not after.
+    CLASP_RETURN_IF_ERROR(eval::check_against(run.rows, labels_to_compare_with(arguments)));
     CLASP_ASSIGN_OR_RETURN(OutFolder folder, open_folder(arguments, run));
     eval::RunRequest request;
     request.benchmark = data.benchmark;
@@ -427,6 +429,11 @@ std::vector<Option> eval_run_options() {
          .help = "send this share of the questions to a wrong class",
          .min = 0,
          .max = 1},
+        {.name = "against",
+         .type = OptionType::Text,
+         .value = "A,B",
+         .help = "rows that every other row of their budget is compared with in pairs, beside the best and "
+                 "the unpruned one"},
         {.name = "stress-seed",
          .type = OptionType::Integer,
          .value = "S",

@@ -156,6 +156,12 @@ const Row* best_of(const std::vector<Row>& rows, const std::string& budget) {
     return best;
 }
 
+const Row* find_row(const std::vector<Row>& rows, const std::string& label, const std::string& budget) {
+    const auto found = std::ranges::find_if(
+        rows, [&](const Row& row) { return row.label == label && row.budget == budget; });
+    return found == rows.end() ? nullptr : &*found;
+}
+
 std::vector<Comparison> compare_rows(const Frame& frame, const std::vector<Row>& rows, const Row* unpruned) {
     std::vector<Comparison> comparisons;
     const auto add = [&](const Row& a, const Row& b) {
@@ -168,6 +174,10 @@ std::vector<Comparison> compare_rows(const Frame& frame, const std::vector<Row>&
         if (unpruned != nullptr) add(row, *unpruned);
         const Row* best = best_of(rows, row.budget);
         if (best != &row) add(row, *best);
+        for (const std::string& label : frame.request.against) {
+            const Row* other = find_row(rows, label, row.budget);
+            if (other != nullptr && other != &row && other != best) add(row, *other);
+        }
     }
     return comparisons;
 }
@@ -225,7 +235,20 @@ RowSpec row_spec(const Variant& variant, std::size_t max_tokens) {
     return spec;
 }
 
+Status check_against(const std::vector<RowSpec>& rows, const std::vector<std::string>& labels) {
+    for (const std::string& label : labels) {
+        if (std::ranges::find(rows, label, &RowSpec::label) != rows.end()) continue;
+        std::set<std::string> known;
+        for (const RowSpec& row : rows) known.insert(row.label);
+        std::string list;
+        for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
+        return {Code::NotFound, "no row is called '" + label + "' to compare with; there are " + list};
+    }
+    return {};
+}
+
 Result<Summary> summarise(const SummaryRequest& request) {
+    CLASP_RETURN_IF_ERROR(check_against(request.rows, request.against));
     CLASP_ASSIGN_OR_RETURN(const Frame frame, make_frame(request));
     Summary summary;
     summary.benchmark = std::string(request.benchmark->name);

@@ -49,7 +49,7 @@ struct Row : RowSpec {
     std::vector<double> item_scores;
 };
 
-// Against the best of the same budget, or the unpruned model.
+// Against the best of the same budget, a row that was asked for, or the unpruned model.
 struct Comparison {
     std::string budget;
     std::string a;
@@ -90,9 +90,13 @@ struct SummaryRequest {
     const RecordTable* records = nullptr;
     const Judgements* judgements = nullptr;
     std::string model;
+    std::vector<std::string> against;  // labels of rows that every row of their budget is compared with
     std::size_t max_regressions = 12;
     BootstrapOptions bootstrap;
 };
+
+// Error: not_found when no row has one of the labels, naming those there are.
+Status check_against(const std::vector<RowSpec>& rows, const std::vector<std::string>& labels);
 
 Result<Summary> summarise(const SummaryRequest& request);
 

@@ -71,6 +71,22 @@ TEST_F(SummaryTest, ComparesWithTheUnprunedAndTheBest) {
     EXPECT_FALSE(summary->comparisons[2].result.is_separable);
 }
 
+TEST_F(SummaryTest, ComparesWithNamedRowsToo) {
+    asked_.against = {"random"};
+    const auto summary = summarise(asked_);
+    ASSERT_TRUE(summary.ok());
+    ASSERT_EQ(summary->comparisons.size(), 4U);  // clasp with random beside the three
+    const Comparison& extra = summary->comparisons[1];
+    const Comparison& mirrored = summary->comparisons[3];
+    EXPECT_EQ(extra.a, "clasp");
+    EXPECT_EQ(extra.b, "random");
+    EXPECT_EQ(extra.result.test.only_a, mirrored.result.test.only_b);
+    EXPECT_DOUBLE_EQ(extra.result.difference, -mirrored.result.difference);
+    asked_.against = {"rondom"};
+    EXPECT_EQ(summarise(asked_).status().message(),
+              "no row is called 'rondom' to compare with; there are clasp, none, random");
+}
+
 TEST_F(SummaryTest, ShowsRegressionsWithBothAnswers) {
     const auto summary = summarise(asked_);
     ASSERT_TRUE(summary.ok());

@@ -110,8 +110,10 @@ TEST(Schedule, AShapeGivesTheProportions) {
         ASSERT_EQ(stages.size(), 3u);
         // Counts that all tokens do not cap keep the proportions but for rounding to whole tokens.
         if (budget == 500.0) continue;
-        EXPECT_NEAR(static_cast<double>(stages[1].keep) * 9.0 / 12.0, static_cast<double>(stages[2].keep), 2.0);
-        EXPECT_NEAR(static_cast<double>(stages[0].keep) * 12.0 / 16.0, static_cast<double>(stages[1].keep), 9.0);
+        EXPECT_NEAR(static_cast<double>(stages[1].keep) * 9.0 / 12.0, static_cast<double>(stages[2].keep),
+                    2.0);
+        EXPECT_NEAR(static_cast<double>(stages[0].keep) * 12.0 / 16.0, static_cast<double>(stages[1].keep),
+                    9.0);
     }
     // Published layers, depth and budget: the shape still wins over the published counts.
     ScheduleRequest r = tokens(576, 32, 192);
