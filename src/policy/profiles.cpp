@@ -88,9 +88,12 @@ Policy qwen() {
 }
 
 Policy uniform() {
-    Policy policy = with_classes("uniform", "All 24 vision layers in equal parts, one split for all classes");
+    // LLaVA's files store the tower up to its feature layer, so no mix of all layers goes beyond it.
+    constexpr std::size_t kStored = kClipFeatureLayer + 1;
+    Policy policy =
+        with_classes("uniform", "Vision layers 0 to 22 in equal parts, one split for all classes");
     Weights mix;
-    for (std::size_t layer = 0; layer < kClipLayers; ++layer) mix.push_back({layer, 1.0 / kClipLayers});
+    for (std::size_t layer = 0; layer < kStored; ++layer) mix.push_back({layer, 1.0 / kStored});
     set_mix(policy, mix);
     set_one_split(policy);
     return policy;
@@ -103,12 +106,21 @@ Policy penultimate() {
     return policy;
 }
 
-Policy static_mix() {
-    Policy policy =
-        with_classes("static-2-17-23", "Layers 2, 17 and 23 in equal parts, one split for all classes");
-    set_mix(policy, {{2, 1.0 / 3.0}, {17, 1.0 / 3.0}, {23, 1.0 / 3.0}});
+Policy static_mix(std::string_view name, std::size_t last) {
+    Policy policy = with_classes(std::string(name), "Layers 2, 17 and " + std::to_string(last) +
+                                                        " in equal parts, one split for all classes");
+    set_mix(policy, {{2, 1.0 / 3.0}, {17, 1.0 / 3.0}, {last, 1.0 / 3.0}});
     set_one_split(policy);
     return policy;
+}
+
+Policy static_23() {
+    return static_mix("static-2-17-23", 23);
+}
+
+// What the code of the study behind it reads; also the one that files without the last block can give.
+Policy static_22() {
+    return static_mix("static-2-17-22", kClipFeatureLayer);
 }
 
 Policy fusion_only() {
@@ -131,11 +143,12 @@ struct Profile {
     Policy (*make)();
 };
 
-constexpr std::array<Profile, 7> kProfiles = {{{"llava", llava},
+constexpr std::array<Profile, 8> kProfiles = {{{"llava", llava},
                                                {"qwen2.5-vl", qwen},
                                                {"uniform", uniform},
                                                {"penultimate", penultimate},
-                                               {"static-2-17-23", static_mix},
+                                               {"static-2-17-23", static_23},
+                                               {"static-2-17-22", static_22},
                                                {"fusion-only", fusion_only},
                                                {"ratio-only", ratio_only}}};
 

@@ -113,10 +113,11 @@ TEST(Profiles, BaselinesAndAblationsChangeOneThingEach) {
         EXPECT_EQ(penultimate.classes[c].split, 0.9);
         const double third = 1.0 / 3.0;
         EXPECT_EQ(*mix_for(*find_profile("static-2-17-23"), c), (Mix{{2, third}, {17, third}, {23, third}}));
+        EXPECT_EQ(*mix_for(*find_profile("static-2-17-22"), c), (Mix{{2, third}, {17, third}, {22, third}}));
         const Mix uniform = *mix_for(*find_profile("uniform"), c);
-        ASSERT_EQ(uniform.size(), 24u);
-        EXPECT_EQ(uniform[0], (LayerWeight{0, 1.0 / 24.0}));
-        EXPECT_EQ(uniform[23], (LayerWeight{23, 1.0 / 24.0}));
+        ASSERT_EQ(uniform.size(), 23u);
+        EXPECT_EQ(uniform[0], (LayerWeight{0, 1.0 / 23.0}));
+        EXPECT_EQ(uniform[22], (LayerWeight{22, 1.0 / 23.0}));
     }
 }
 
@@ -136,7 +137,7 @@ TEST(Profiles, AllAreValidAndSurviveARoundTrip) {
     EXPECT_EQ(
         find_profile("nope").status().message(),
         "there is no profile 'nope'; there are llava, qwen2.5-vl, uniform, penultimate, static-2-17-23, "
-        "fusion-only, ratio-only");
+        "static-2-17-22, fusion-only, ratio-only");
 }
 
 TEST(PolicyFile, EveryFieldSurvivesARoundTrip) {
@@ -243,7 +244,7 @@ TEST(PolicyFile, ReadsAndWritesFiles) {
     EXPECT_EQ(
         load_policy("absent.json").status().message(),
         "'absent.json' is neither a file nor one of the profiles llava, qwen2.5-vl, uniform, penultimate, "
-        "static-2-17-23, fusion-only, ratio-only");
+        "static-2-17-23, static-2-17-22, fusion-only, ratio-only");
     EXPECT_EQ(load_policy("absent.json").status().code(), Code::NotFound);
     Policy broken = policy;
     broken.tau = 0.0;
