@@ -36,11 +36,23 @@ inline constexpr std::array<MentionGroup, 12> kMentionGroups = {{
     {"middle", world::kGlyphLabels, 4.0F},
     {"last", world::kGlyphLabels, 4.0F},
 }};
-inline constexpr std::size_t kCountGroup = 6, kPlaceGroup = 7, kSkyGroup = 8, kGlyphGroup = 9;
+// Places in the table above; a sign's three characters begin at kGlyphGroup.
+enum MentionGroupPlace : std::size_t {
+    kRowGroup,
+    kColumnGroup,
+    kThingGroup,
+    kColourGroup,
+    kSizeGroup,
+    kTextureGroup,
+    kCountGroup,
+    kPlaceGroup,
+    kSkyGroup,
+    kGlyphGroup,
+};
 inline constexpr std::uint8_t kNotAsked = 255;
 // Row, column and count must also be there as plain numbers from -1 to 1: what lies along one direction is
 // easy to compare, and a wrong count by one is less wrong than by three.
-inline constexpr std::array<std::size_t, 3> kNumberGroups = {0, 1, kCountGroup};
+inline constexpr std::array<std::size_t, 3> kNumberGroups = {kRowGroup, kColumnGroup, kCountGroup};
 inline constexpr float kNumberWeight = 2.0F;
 
 using MentionLabels = std::array<std::uint8_t, kMentionGroups.size()>;

@@ -150,13 +150,13 @@ class TextWriter {
         const world::PatchLabels seen = world::labels_of(item);
         const auto row = static_cast<std::uint8_t>(row0_ + static_cast<int>(item.y) / world::kPatch);
         const auto column = static_cast<std::uint8_t>(column0_ + static_cast<int>(item.x) / world::kPatch);
-        labels[0] = row;
-        labels[1] = column;
-        labels[2] = seen.thing;
-        labels[3] = seen.colour;
+        labels[kRowGroup] = row;
+        labels[kColumnGroup] = column;
+        labels[kThingGroup] = seen.thing;
+        labels[kColourGroup] = seen.colour;
         if (item.kind == world::Kind::Shape) {
-            labels[4] = seen.size;
-            labels[5] = seen.texture;
+            labels[kSizeGroup] = seen.size;
+            labels[kTextureGroup] = seen.texture;
         }
         if (item.kind == world::Kind::Sign)
             for (std::size_t i = 0; i < item.text.size(); ++i)
@@ -206,7 +206,7 @@ std::vector<world::Question> make_probes(const world::Scene& scene, int row0, in
     return probes;
 }
 
-// Groups of shapes that a question can name, each with its size.
+// Groups of shapes that a question can name, each with its size, which also says how often it is listed.
 std::vector<world::CountTarget> groups_of(const world::Scene& scene) {
     std::vector<world::CountTarget> groups;
     for (const world::Item& item : scene.items) {
@@ -216,14 +216,15 @@ std::vector<world::CountTarget> groups_of(const world::Scene& scene) {
             world::CountTarget group{true, by, item.shape(), item.colour, 0};
             const auto fits = [&](const world::Item& other) { return world::counts(group, other); };
             group.count = static_cast<int>(std::ranges::count_if(scene.items, fits));
-            groups.push_back(group);
+            groups.insert(groups.end(), static_cast<std::size_t>(group.count), group);
         }
     }
     return groups;
 }
 
-// Counting needs many examples, and a scene balances one group only. Every member of a group puts it on the
-// list once, so that larger groups are asked about more often.
+// Counting needs many examples, and a scene balances one group only. A group of n is on the list n * n times
+// (n members put it there, n times each): listed n times, groups of one and two were most of the questions,
+// and larger ones were counted one short more often than one too many.
 std::vector<world::Question> make_counts(const world::Scene& scene, int count, world::Random& rng) {
     const std::vector<world::CountTarget> groups = groups_of(scene);
     std::vector<world::Question> questions;

@@ -13,8 +13,11 @@ constexpr std::array<std::string_view, 22> kWords = {
     "of",  "in",   "there", "it", "here", "what", "a",  "give", "picture", "name", "which"};
 constexpr int kMost = 3;
 
-// Where a word may go: at a space, or before the mark at the end.
+constexpr float kAtTheEnd = 0.35F;
+
+// Where a word may go: at a space, or before the mark at the end, which wordings differ in most.
 std::size_t choose_place(const std::string& text, world::Random& rng) {
+    if (rng.chance(kAtTheEnd)) return text.size() - 1;
     int n_places = 1;
     for (const char c : text) n_places += c == ' ' ? 1 : 0;
     int chosen = rng.below(n_places);
