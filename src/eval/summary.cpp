@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "base/text.h"
 #include "clasp/classes.h"
 
 namespace clasp::eval {
@@ -236,15 +237,15 @@ RowSpec row_spec(const Variant& variant, std::size_t max_tokens) {
 }
 
 Status check_against(const std::vector<RowSpec>& rows, const std::vector<std::string>& labels) {
-    for (const std::string& label : labels) {
-        if (std::ranges::find(rows, label, &RowSpec::label) != rows.end()) continue;
-        std::set<std::string> known;
-        for (const RowSpec& row : rows) known.insert(row.label);
-        std::string list;
-        for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
-        return {Code::NotFound, "no row is called '" + label + "' to compare with; there are " + list};
-    }
-    return {};
+    const auto has_row = [&](const std::string& label) {
+        return std::ranges::find(rows, label, &RowSpec::label) != rows.end();
+    };
+    const auto missing = std::ranges::find_if_not(labels, has_row);
+    if (missing == labels.end()) return {};
+    std::set<std::string_view> known;
+    for (const RowSpec& row : rows) known.insert(row.label);
+    return {Code::NotFound, "no row is called " + base::in_quotes(*missing) + " to compare with; there are " +
+                                base::join(std::vector<std::string_view>(known.begin(), known.end()))};
 }
 
 Result<Summary> summarise(const SummaryRequest& request) {
