@@ -4,8 +4,8 @@
 #include <iomanip>
 
 #include "base/file.h"
-#include "base/text.h"
 #include "clasp/image.h"
+#include "cli/eval_setup.h"
 #include "cli/map_file.h"
 #include "cli/output.h"
 #include "draw/png_writer.h"
@@ -48,11 +48,8 @@ eval::Dataset shard_dataset(const eval::Dataset& dataset, const eval::Shard& sha
 }
 
 std::vector<std::string> labels_to_compare_with(const Arguments& arguments) {
-    std::vector<std::string> labels;
-    if (const auto against = arguments.text_if("against")) {
-        for (const std::string_view label : base::split(*against, ',')) labels.emplace_back(label);
-    }
-    return labels;
+    const auto against = arguments.text_if("against");
+    return against ? split_list(*against) : std::vector<std::string>();
 }
 
 Result<eval::Summary> summarise_run(const eval::RunDescription& run, const eval::Benchmark& benchmark,

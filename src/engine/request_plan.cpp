@@ -160,21 +160,22 @@ Result<Schedule> policy_schedule(const AskRequest& request, const Policy& policy
     ScheduleRequest wanted =
         schedule_request(policy, shape.n_visual(), shape.decoder.n_layers, request.budget);
     const bool is_counted = plan.budget_kind != methods::BudgetKind::Average;
-    if (!request.forced_stages.empty()) {
-        wanted.forced = request.forced_stages;
+    const auto force = [&wanted](std::vector<Stage> stages) {
+        wanted.forced = std::move(stages);
         wanted.stage_layers.clear();
         wanted.shape.clear();
         wanted.named.clear();
+    };
+    if (!request.forced_stages.empty()) {
+        force(request.forced_stages);
     } else if (!request.schedule_name.empty()) {
         wanted.named = request.schedule_name;
         wanted.shape.clear();
         wanted.forced.clear();
     } else if (is_counted) {
         const methods::Budget budget = {tokens_of(request.budget, shape.n_visual()), plan.budget_kind};
-        CLASP_ASSIGN_OR_RETURN(wanted.forced, stages_for_kind(wanted, budget, plan.method->name));
-        wanted.stage_layers.clear();
-        wanted.shape.clear();
-        wanted.named.clear();
+        CLASP_ASSIGN_OR_RETURN(std::vector<Stage> stages, stages_for_kind(wanted, budget, plan.method->name));
+        force(std::move(stages));
     } else if (wanted.forced.empty() && wanted.named.empty() &&
                request.budget.kind == BudgetSpec::Kind::Auto) {
         wanted.budget = {BudgetSpec::Kind::Percent, kAutoPercent};
