@@ -73,6 +73,23 @@ std::string main_table(const EvalReport& report) {
 
 // ---- Curves ----
 
+// More lines than colours: ours and the best of the others, by their mean, get one; the rest are background.
+void choose_colours(std::vector<ChartLine>& lines) {
+    if (lines.size() > kSeriesColours) {
+        const auto rank = [](const ChartLine& line) {
+            double sum = 0.0;
+            for (const ChartPoint& point : line.points) sum += point.y;
+            return std::pair(!is_ours(line.name), -sum / static_cast<double>(line.points.size()));
+        };
+        std::stable_sort(lines.begin(), lines.end(),
+                         [&](const ChartLine& a, const ChartLine& b) { return rank(a) < rank(b); });
+    }
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        lines[i].colour = series_colour(i);
+        lines[i].is_background = i >= kSeriesColours;
+    }
+}
+
 std::string budget_curves(const Summary& summary) {
     LineChart chart;
     chart.title = summary.title;
@@ -91,7 +108,7 @@ std::string budget_curves(const Summary& summary) {
         const auto index = static_cast<std::size_t>(known - labels.begin());
         if (known == labels.end()) {
             labels.push_back(row.label);
-            chart.lines.push_back({row.label, std::string(series_colour(index)), {}});
+            chart.lines.push_back({.name = row.label, .colour = {}, .points = {}});
         }
         chart.lines[index].points.push_back(
             {row.average_tokens, row.score, row.ci95.low, row.ci95.high,
@@ -105,6 +122,7 @@ std::string budget_curves(const Summary& summary) {
         std::sort(line.points.begin(), line.points.end(),
                   [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
     }
+    choose_colours(chart.lines);
     return "<figure>" + line_chart_svg(chart) + "</figure>\n";
 }
 
@@ -169,8 +187,8 @@ std::string details(const Summary& summary) {
                      percent_text(row.relative_ci95->high) + "</small>";
         }
         html += is_ours(row.label) ? "<tr class=\"ours\">" : "<tr>";
-        html += cell(escape_html(row.label)) + cell(escape_html(row.budget)) +
-                cell(score_text(summary, row.score)) +
+        html += cell(row.budget == "none" ? "unpruned" : escape_html(row.label)) +
+                cell(escape_html(row.budget)) + cell(score_text(summary, row.score)) +
                 cell(score_text(summary, row.ci95.low) + " to " + score_text(summary, row.ci95.high)) +
                 cell(share) + cell(percent_text(row.loyalty)) +
                 cell(base::format_number(row.average_tokens, 1)) +
@@ -178,6 +196,12 @@ std::string details(const Summary& summary) {
                 cell(std::to_string(row.n_answered)) + "</tr>\n";
     }
     return html + "</tbody></table></div>\n";
+}
+
+// No test gives a probability of nothing.
+std::string p_value_text(double p_value) {
+    constexpr double kSmallest = 0.0001;
+    return p_value < kSmallest ? "&lt; 0.0001" : base::format_number(p_value, 4);
 }
 
 std::string comparisons(const Summary& summary) {
@@ -193,7 +217,7 @@ std::string comparisons(const Summary& summary) {
                 cell(percent_text(result.difference)) +
                 cell(percent_text(result.interval.low) + " to " + percent_text(result.interval.high)) +
                 cell(std::to_string(result.test.only_a)) + cell(std::to_string(result.test.only_b)) +
-                cell(base::format_number(result.test.p_value, 4)) + cell(result.is_separable ? "yes" : "no") +
+                cell(p_value_text(result.test.p_value)) + cell(result.is_separable ? "yes" : "no") +
                 "</tr>\n";
     }
     return html + "</tbody></table></div>\n";

@@ -118,8 +118,8 @@ std::string diverging_colour(double value) {
 
 std::string_view series_colour(std::size_t index) {
     // Okabe and Ito's colours, which the colour-blind can tell apart, without the faint yellow.
-    constexpr std::array<std::string_view, 8> kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                                          "#e69f00", "#56b4e9", "#4d4d4d", "#7a4fa3"};
+    constexpr std::array<std::string_view, kSeriesColours> kColours = {
+        "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d", "#7a4fa3"};
     return kColours[index % kColours.size()];
 }
 

@@ -22,7 +22,8 @@ std::string html_page(std::string_view title, std::string_view body);
 
 // The colour of a value on a scale from red (below) through white to blue (above), -1 to 1, as "#rrggbb".
 std::string diverging_colour(double value);
-// Colours of series in charts and tables, the same name the same colour within one page.
+// Colours of series in charts; there are kSeriesColours of them, then they repeat.
+inline constexpr std::size_t kSeriesColours = 8;
 std::string_view series_colour(std::size_t index);
 
 }  // namespace clasp::draw

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 #include "base/text.h"
 #include "draw/html.h"
@@ -18,6 +19,7 @@ constexpr double kTop = 36.0;
 constexpr double kPlotHeight = 240.0;
 constexpr double kBottom = 48.0;
 constexpr double kLegendLine = 18.0;
+constexpr std::string_view kBackground = "#c3c9d4";
 
 std::string number(double value) {
     return base::format_number(value, 2);
@@ -126,12 +128,31 @@ std::string draw_line(const ChartLine& line, const Axes& axes, double shift) {
     return "<path d=\"" + path + "\" fill=\"none\" stroke=" + colour + " stroke-width=\"2\" />\n" + marks;
 }
 
+std::string draw_background(const ChartLine& line, const Axes& axes) {
+    std::string path;
+    std::string marks;
+    for (const ChartPoint& point : line.points) {
+        path += (path.empty() ? "M" : " L") + number(axes.x(point.x)) + " " + number(axes.y(point.y));
+        marks += "<circle cx=\"" + number(axes.x(point.x)) + "\" cy=\"" + number(axes.y(point.y)) +
+                 "\" r=\"2\" fill=\"" + std::string(kBackground) + "\"><title>" + escape_html(point.hint) +
+                 "</title></circle>\n";
+    }
+    return "<path d=\"" + path + "\" fill=\"none\" stroke=\"" + std::string(kBackground) +
+           "\" stroke-width=\"1\" />\n" + marks;
+}
+
 }  // namespace
 
 std::string line_chart_svg(const LineChart& chart) {
     const Axes axes = make_axes(chart);
     std::vector<std::pair<std::string, std::string>> legend;
-    for (const ChartLine& line : chart.lines) legend.emplace_back(line.name, line.colour);
+    for (const ChartLine& line : chart.lines) {
+        if (!line.is_background) legend.emplace_back(line.name, line.colour);
+    }
+    const std::size_t n_lines = legend.size();
+    if (n_lines < chart.lines.size()) {
+        legend.emplace_back(std::to_string(chart.lines.size() - n_lines) + " others", kBackground);
+    }
     if (chart.has_level) legend.emplace_back(chart.level_name, "#667085");
     constexpr std::size_t kColumns = 3;
     const std::size_t legend_rows = (legend.size() + kColumns - 1) / kColumns;
@@ -142,9 +163,14 @@ std::string line_chart_svg(const LineChart& chart) {
                       escape_html(chart.title) + "\">\n";
     svg += draw_axes(chart, axes);
     constexpr double kShift = 3.0;
-    const double middle = (static_cast<double>(chart.lines.size()) - 1.0) / 2.0;
-    for (std::size_t i = 0; i < chart.lines.size(); ++i) {
-        svg += draw_line(chart.lines[i], axes, kShift * (static_cast<double>(i) - middle));
+    double shift = -kShift * (static_cast<double>(n_lines) - 1.0) / 2.0;
+    for (const ChartLine& line : chart.lines) {
+        if (line.is_background) svg += draw_background(line, axes);
+    }
+    for (const ChartLine& line : chart.lines) {
+        if (line.is_background) continue;
+        svg += draw_line(line, axes, shift);
+        shift += kShift;
     }
     for (std::size_t i = 0; i < legend.size(); ++i) {
         const std::size_t column = i % kColumns;

@@ -18,6 +18,7 @@ struct ChartLine {
     std::string name;
     std::string colour;
     std::vector<ChartPoint> points;  // rising x
+    bool is_background = false;      // thin and grey behind the others, not named in the legend
 };
 
 struct ChartTick {

@@ -106,6 +106,39 @@ TEST(EvalReportHtml, HasAllItsParts) {
     }
 }
 
+TEST(EvalReportHtml, NamesAFewOfManyMethodsInItsChart) {
+    EvalReport report = make_report();
+    eval::Summary& summary = report.summaries.front();
+    eval::Row row = summary.rows.back();
+    for (int i = 0; i < 12; ++i) {
+        for (const double tokens : {192.0, 64.0}) {
+            row.label = "m" + std::to_string(i);
+            row.budget = tokens > 100.0 ? "192" : "64";
+            row.average_tokens = tokens;
+            row.score = 10.0 * i;
+            summary.rows.push_back(row);
+        }
+    }
+    const std::string html = eval_report_html(report);
+    EXPECT_EQ(find_fault(html), "");
+    // 15 lines (one row of the made-up run has a label of its own), 8 colours.
+    EXPECT_THAT(html, HasSubstr(">7 others</text>"));
+    EXPECT_THAT(html, HasSubstr(">m11</text>"));
+    EXPECT_THAT(html, HasSubstr(">clasp</text>"));
+    EXPECT_THAT(html, Not(HasSubstr(">m0</text>")));
+    EXPECT_THAT(html, HasSubstr("<title>m0 at 64"));
+}
+
+TEST(EvalReportHtml, TellsNoProbabilityOfNothing) {
+    EvalReport report = make_report();
+    ASSERT_FALSE(report.summaries.front().comparisons.empty());
+    report.summaries.front().comparisons.front().result.test.p_value = 1e-30;
+    report.summaries.front().comparisons.back().result.test.p_value = 0.0123;
+    const std::string html = eval_report_html(report);
+    EXPECT_THAT(html, HasSubstr("<td>&lt; 0.0001</td>"));
+    EXPECT_THAT(html, HasSubstr("<td>0.0123</td>"));
+}
+
 TEST(EvalReportHtml, OfNothingIsStillAPage) {
     EvalReport report;
     report.title = "empty";
