@@ -47,6 +47,9 @@ struct EngineOptions {
     std::size_t cached_images = 1;
     // A folder where they stay between runs; empty: none. It must exist.
     std::string cache_dir = {};
+    // Requests take turns with several methods on many images: whatever any request has needed of the encoder
+    // so far is computed for every new image, so that each is encoded once.
+    bool several_methods = false;
     // Who names the class of a question that comes without one. Its classes must be the policy's, by name.
     RouterOptions router = {};
     LogSink log = {};

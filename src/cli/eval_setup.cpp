@@ -69,6 +69,7 @@ Result<EvalEngine> load_eval_engine(const Arguments& arguments, Console& console
     options.model = files.model;
     options.mmproj = files.mmproj;
     options.cached_images = 1;
+    options.several_methods = true;
     options.log = console.log_sink();
     CLASP_ASSIGN_OR_RETURN(loaded.engine, Engine::load(options));
     return loaded;

@@ -5,12 +5,12 @@
 #include "base/stopwatch.h"
 #include "engine/decoder_input.h"
 #include "engine/decoder_session.h"
-#include "engine/feature_cache.h"
 #include "engine/file_identity.h"
 #include "engine/generate.h"
 #include "engine/prompt.h"
 #include "engine/request_plan.h"
 #include "engine/stage_chooser.h"
+#include "engine/vision_memory.h"
 #include "engine/visual_input.h"
 #include "model/text_model.h"
 #include "model/vision_model.h"
@@ -28,8 +28,7 @@ struct Engine::State {
     std::shared_ptr<model::Compute> compute;
     std::shared_ptr<const model::TextModel> text;
     std::shared_ptr<const model::VisionModel> vision;
-    std::string vision_id;
-    std::unique_ptr<engine::FeatureCache> cache;
+    std::unique_ptr<engine::VisionMemory> memory;  // null: every request encodes
     std::optional<Router> router;
     Policy default_policy;
     mutable ThreadPool pool;
@@ -209,10 +208,11 @@ Result<std::unique_ptr<Engine>> Engine::load(const EngineOptions& options) {
     CLASP_ASSIGN_OR_RETURN(state->router, Router::create(options.router));
     CLASP_ASSIGN_OR_RETURN(state->default_policy, find_profile("llava"));
     if (options.cached_images > 0 || !options.cache_dir.empty()) {
-        CLASP_ASSIGN_OR_RETURN(state->vision_id, engine::file_identity(options.mmproj));
-        state->vision_id += model::vision_weights_name(state->vision->weights());
-        state->cache =
-            std::make_unique<engine::FeatureCache>(options.cached_images, options.cache_dir, options.log);
+        CLASP_ASSIGN_OR_RETURN(std::string vision_id, engine::file_identity(options.mmproj));
+        vision_id += model::vision_weights_name(state->vision->weights());
+        state->memory =
+            std::make_unique<engine::VisionMemory>(std::move(vision_id), options.cached_images,
+                                                   options.cache_dir, options.several_methods, options.log);
     }
     ModelInfo& info = state->info;
     info.name = text.name;
@@ -250,9 +250,8 @@ Result<Answer> Engine::ask(const AskRequest& request) const {
     const auto width = static_cast<std::size_t>(state.text->config().width);
     seeing.text = {words.data(), words.size() / width, width, width};
     CLASP_ASSIGN_OR_RETURN(const auto vision, model::VisionSession::create(state.vision));
-    CLASP_ASSIGN_OR_RETURN(
-        const VisualInput visual,
-        engine::prepare_images(request.images, seeing, *vision, state.vision_id, state.cache.get()));
+    CLASP_ASSIGN_OR_RETURN(const VisualInput visual,
+                           engine::prepare_images(request.images, seeing, *vision, state.memory.get()));
     notes.insert(notes.end(), visual.notes.begin(), visual.notes.end());
 
     engine::StageChooser chooser =

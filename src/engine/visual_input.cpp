@@ -45,12 +45,6 @@ FeatureKey feature_key(std::span<const float> pixels, const std::string& model_i
     return base::to_hex(hash.finish());
 }
 
-void add_blocks(std::vector<std::size_t>& blocks, const std::vector<std::size_t>& more) {
-    blocks.insert(blocks.end(), more.begin(), more.end());
-    std::sort(blocks.begin(), blocks.end());
-    blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
-}
-
 // What the mix and the method read.
 model::EncodeRequest needed_blocks(const VisualRequest& request) {
     model::EncodeRequest needed;
@@ -89,20 +83,19 @@ bool has_all(const model::VisionLayers& layers, const model::EncodeRequest& need
            (has_class_rows || !needs_class_row);
 }
 
-// The layers of an image from the cache, or else encoded: together with what the cache already held and
-// with what other questions would need, so that methods which take turns do not push each other out.
-Result<model::VisionLayers> cached_layers(std::span<const float> pixels, const VisualRequest& request,
-                                          model::VisionSession& session, const std::string& model_id,
-                                          FeatureCache* cache, double& encode_ms) {
+// The layers of an image from memory, or else encoded: together with what is there already and with what
+// other questions would need, so that methods which take turns do not push each other out.
+Result<model::VisionLayers> find_layers(const PreparedPicture& picture, const VisualRequest& request,
+                                        model::VisionSession& session, VisionMemory* memory,
+                                        double& encode_ms) {
     model::EncodeRequest wanted = needed_blocks(request);
     const bool needs_class_row = request.run != nullptr && request.run->program().has_after_encoder;
-    FeatureKey key;
-    if (cache != nullptr) {
-        key = feature_key(pixels, model_id, request.compat);
-        std::optional<model::VisionLayers> known = cache->find(key, wanted.layers);
-        if (!known) known = cache->find(key, {});
+    if (memory != nullptr) {
+        std::optional<model::VisionLayers> known = memory->layers().find(picture.key, wanted.layers);
+        if (!known) known = memory->layers().find(picture.key, {});
+        if (known && has_all(*known, wanted, needs_class_row)) return std::move(*known);
+        wanted = memory->to_encode(wanted);
         if (known) {
-            if (has_all(*known, wanted, needs_class_row)) return std::move(*known);
             add_parts(wanted.layers, known->layers);
             add_parts(wanted.class_attention, known->class_attention);
             add_parts(wanted.class_query, known->class_query);
@@ -112,19 +105,22 @@ Result<model::VisionLayers> cached_layers(std::span<const float> pixels, const V
         std::erase_if(extra, [&](std::size_t layer) { return layer >= session.model().info().n_blocks; });
         add_blocks(wanted.layers, extra);
     }
-    CLASP_ASSIGN_OR_RETURN(model::VisionLayers layers, session.encode(pixels, wanted, request.cancel));
+    CLASP_ASSIGN_OR_RETURN(model::VisionLayers layers,
+                           session.encode(picture.pixels, wanted, request.cancel));
     encode_ms += layers.encode_ms;
-    if (cache != nullptr) cache->store(key, layers);
+    if (memory != nullptr) {
+        memory->note_encoded(needed_blocks(request));
+        memory->layers().store(picture.key, layers);
+    }
     return layers;
 }
 
-Result<SeenImage> see_image(std::span<const float> pixels, const VisualRequest& request, std::size_t image,
-                            model::VisionSession& session, const std::string& model_id, FeatureCache* cache,
-                            VisualInput& input) {
+Result<SeenImage> see_image(const PreparedPicture& picture, const VisualRequest& request, std::size_t image,
+                            model::VisionSession& session, VisionMemory* memory, VisualInput& input) {
     const bool merges_inside = request.run != nullptr && !request.run->program().encoder_blocks.empty();
     if (!merges_inside) {
         CLASP_ASSIGN_OR_RETURN(const model::VisionLayers layers,
-                               cached_layers(pixels, request, session, model_id, cache, input.encode_ms));
+                               find_layers(picture, request, session, memory, input.encode_ms));
         return reduce_image(request, image, layers, nullptr, session, input);
     }
     if (request.mix.size() != 1) {
@@ -135,30 +131,44 @@ Result<SeenImage> see_image(std::span<const float> pixels, const VisualRequest& 
     const model::MergePlace place = {image, request.keep[image], request.pool};
     CLASP_ASSIGN_OR_RETURN(
         const model::MergedLayers merged,
-        session.encode_merging(pixels, needed_blocks(request), *request.run, place, request.cancel));
+        session.encode_merging(picture.pixels, needed_blocks(request), *request.run, place, request.cancel));
     input.encode_ms += merged.layers.encode_ms - merged.merge_ms;
     input.select_ms += merged.merge_ms;
     return reduce_image(request, image, merged.layers, &merged.members, session, input);
 }
 
+Result<std::shared_ptr<const PreparedPicture>> prepare(const ImageSource& source, model::Compat compat,
+                                                       const model::VisionInfo& info, VisionMemory* memory) {
+    const bool is_named = memory != nullptr && source.path.empty();  // a file may change between two requests
+    std::string name;
+    if (is_named) {
+        name = picture_name(source.bytes, compat);
+        if (auto known = memory->find_picture(name)) return known;
+    }
+    CLASP_ASSIGN_OR_RETURN(Image picture, read_image(source, compat));
+    auto prepared = std::make_shared<PreparedPicture>();
+    CLASP_ASSIGN_OR_RETURN(prepared->pixels, preprocess(picture, info, compat));
+    prepared->warnings = std::move(picture.warnings);
+    if (memory != nullptr) prepared->key = feature_key(prepared->pixels, memory->model_id(), compat);
+    if (is_named) memory->keep_picture(std::move(name), prepared);
+    return std::shared_ptr<const PreparedPicture>(std::move(prepared));
+}
+
 }  // namespace
 
 Result<VisualInput> prepare_images(const std::vector<ImageSource>& images, const VisualRequest& request,
-                                   model::VisionSession& session, const std::string& model_id,
-                                   FeatureCache* cache) {
+                                   model::VisionSession& session, VisionMemory* memory) {
     VisualInput input;
     for (std::size_t i = 0; i < images.size(); ++i) {
         const ImageSource& source = images[i];
         base::Stopwatch watch;
-        CLASP_ASSIGN_OR_RETURN(const Image picture, read_image(source, request.compat));
-        for (const std::string& warning : picture.warnings) {
+        CLASP_ASSIGN_OR_RETURN(const auto picture,
+                               prepare(source, request.compat, session.model().info(), memory));
+        for (const std::string& warning : picture->warnings) {
             input.notes.push_back(source.path.empty() ? warning : source.path + ": " + warning);
         }
-        CLASP_ASSIGN_OR_RETURN(const std::vector<float> pixels,
-                               preprocess(picture, session.model().info(), request.compat));
         input.image_ms += watch.elapsed_ms();
-        CLASP_ASSIGN_OR_RETURN(SeenImage seen,
-                               see_image(pixels, request, i, session, model_id, cache, input));
+        CLASP_ASSIGN_OR_RETURN(SeenImage seen, see_image(*picture, request, i, session, memory, input));
         input.images.push_back(std::move(seen));
     }
     return input;

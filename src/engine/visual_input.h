@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "clasp/engine.h"
-#include "engine/feature_cache.h"
+#include "engine/vision_memory.h"
 #include "methods/method.h"
 #include "model/vision_model.h"
 
@@ -53,10 +53,8 @@ struct VisualRequest {
     const std::atomic<bool>* cancel = nullptr;
 };
 
-// model_id names the vision file's content, for the cache. cache may be null. Errors: the image's, the
-// tower's, and the method's own.
+// memory may be null. Errors: the image's, the tower's, and the method's own.
 Result<VisualInput> prepare_images(const std::vector<ImageSource>& images, const VisualRequest& request,
-                                   model::VisionSession& session, const std::string& model_id,
-                                   FeatureCache* cache);
+                                   model::VisionSession& session, VisionMemory* memory);
 
 }  // namespace clasp::engine

@@ -1,0 +1,57 @@
+// What an engine remembers of the pictures it was asked about: their vision layers, the last of them decoded
+// and preprocessed, and what requests have needed of the encoder.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/feature_cache.h"
+#include "model/vision_types.h"
+
+namespace clasp::engine {
+
+struct PreparedPicture {
+    std::vector<float> pixels;          // as the tower takes them
+    FeatureKey key;                     // of its vision layers; empty if nothing is remembered
+    std::vector<std::string> warnings;  // of a picture that is damaged but readable
+};
+
+// Thread safe.
+class VisionMemory {
+   public:
+    // model_id names the vision file's content and how its matrices are kept. gathers: see to_encode().
+    VisionMemory(std::string model_id, std::size_t max_images, std::string dir, bool gathers, LogSink log);
+
+    [[nodiscard]] FeatureCache& layers() { return layers_; }
+    [[nodiscard]] const std::string& model_id() const { return model_id_; }
+
+    // The last picture, if it has this name; else null.
+    std::shared_ptr<const PreparedPicture> find_picture(const std::string& name);
+    void keep_picture(std::string name, std::shared_ptr<const PreparedPicture> picture);
+
+    // What is to be encoded of a new image for a request that needs this: what all requests so far needed if
+    // the memory gathers, so that methods which take turns on many images encode each once; else just this.
+    model::EncodeRequest to_encode(const model::EncodeRequest& needed);
+    // To be called when the tower could give it.
+    void note_encoded(const model::EncodeRequest& needed);
+
+   private:
+    std::string model_id_;
+    FeatureCache layers_;
+    bool gathers_;
+    std::mutex mutex_;
+    std::string name_;
+    std::shared_ptr<const PreparedPicture> picture_;
+    model::EncodeRequest gathered_;
+};
+
+// The digest of an encoded picture and of how it is to be treated.
+std::string picture_name(std::string_view bytes, model::Compat compat);
+
+// Joins two lists of blocks; the result rises and names each once.
+void add_blocks(std::vector<std::size_t>& blocks, const std::vector<std::size_t>& more);
+
+}  // namespace clasp::engine
