@@ -520,10 +520,12 @@ StretchGraph ClipTower::build_stretch(ggml_context* context, ggml_cgraph* graph,
         const Attention parts = attention(context, block, x);
         if (stretch.wants_keys) result.keys = mark_output(graph, ggml_cont(context, parts.key_rows));
         if (stretch.wants_logits) {
-            ggml_tensor* logits =
-                ggml_scale(context, ggml_mul_mat(context, parts.key, parts.query), attention_scale(info_));
+            // The heads' dot products add up to that of whole rows, so their mean takes one product.
+            ggml_tensor* queries =
+                ggml_view_2d(context, parts.all, as_signed(info_.width), x->ne[1], parts.all->nb[1], 0);
+            const float scale = attention_scale(info_) / static_cast<float>(info_.n_heads);
             result.logits = mark_output(
-                graph, ggml_mean(context, ggml_cont(context, ggml_permute(context, logits, 1, 2, 0, 3))));
+                graph, ggml_scale(context, ggml_mul_mat(context, parts.key_rows, queries), scale));
         }
         x = attend(context, block, parts, x, result.bias, compat);
     }

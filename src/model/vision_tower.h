@@ -50,7 +50,7 @@ struct StretchGraph {
     ggml_tensor* bias = nullptr;    // F16 [n_rows, n_rows]: row q holds the biases of all keys
     ggml_tensor* rows = nullptr;    // [width, n_rows]
     ggml_tensor* keys = nullptr;    // [width, n_rows]
-    ggml_tensor* logits = nullptr;  // [1, n_rows, n_rows]: key by query, scaled, mean over heads
+    ggml_tensor* logits = nullptr;  // [n_rows, n_rows]: key by query, scaled, mean over heads
 };
 
 // Stateless after loading, so one object serves all sessions.
