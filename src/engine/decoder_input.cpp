@@ -10,17 +10,6 @@ namespace {
 
 using methods::StageNeeds;
 
-ReferenceTokens reference_of(const methods::MethodRun& run, ReferenceTokens policy_reference) {
-    if (run.program().stages.empty()) return ReferenceTokens::Last;
-    switch (run.program().stages.front().needs.reference) {
-        case methods::Reference::Last: return ReferenceTokens::Last;
-        case methods::Reference::Post: return ReferenceTokens::Post;
-        case methods::Reference::Raters: return ReferenceTokens::Raters;
-        case methods::Reference::Policy: break;
-    }
-    return policy_reference;
-}
-
 // Ids of the text tokens after the last image.
 std::vector<std::int32_t> post_tokens(const Prompt& prompt) {
     std::vector<std::int32_t> tokens;
@@ -48,10 +37,17 @@ Result<std::vector<std::int32_t>> find_raters(const Prompt& prompt, const Prompt
     return places;
 }
 
-Result<std::vector<std::int32_t>> find_reference(ReferenceTokens wanted, const Prompt& prompt,
-                                                 const PromptLayout& layout, const VisualInput& visual,
-                                                 DecoderSession& session) {
+Result<std::vector<std::int32_t>> find_reference(methods::Reference wanted, ReferenceTokens policy_reference,
+                                                 const Prompt& prompt, const PromptLayout& layout,
+                                                 const VisualInput& visual, DecoderSession& session) {
     switch (wanted) {
+        case methods::Reference::Last: return reference_tokens(layout, ReferenceMode::Last);
+        case methods::Reference::Post: return reference_tokens(layout, ReferenceMode::Post);
+        case methods::Reference::All: return reference_tokens(layout, ReferenceMode::All);
+        case methods::Reference::Raters: return find_raters(prompt, layout, visual, session);
+        case methods::Reference::Policy: break;
+    }
+    switch (policy_reference) {
         case ReferenceTokens::Last: return reference_tokens(layout, ReferenceMode::Last);
         case ReferenceTokens::Post: return reference_tokens(layout, ReferenceMode::Post);
         case ReferenceTokens::Instruction: return reference_tokens(layout, ReferenceMode::Instruction);
@@ -122,8 +118,9 @@ Result<DecoderInput> lay_out_decoder(const Prompt& prompt, const VisualInput& vi
         input.parts.push_back(part);
     }
     if (run == nullptr || run->program().stages.empty()) return input;
-    CLASP_ASSIGN_OR_RETURN(input.reference, find_reference(reference_of(*run, policy_reference), prompt,
-                                                           layout, visual, session));
+    CLASP_ASSIGN_OR_RETURN(input.reference,
+                           find_reference(run->program().stages.front().needs.reference, policy_reference,
+                                          prompt, layout, visual, session));
     for (const methods::DecoderStage& stage : run->program().stages) {
         input.stages.push_back(prefill_stage(stage, input.reference));
     }

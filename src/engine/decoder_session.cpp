@@ -140,9 +140,13 @@ Status check_stages(const PrefillRequest& request, const std::vector<bool>& is_v
         return {Code::InvalidArgument, "there are stages, but no selector"};
     }
     for (const std::int32_t token : request.reference_tokens) {
-        if (!in_prompt(token) || is_visual[static_cast<std::size_t>(token)]) {
+        if (!in_prompt(token)) {
             return {Code::InvalidArgument,
-                    "reference token " + std::to_string(token) + " is not a text token of the prompt"};
+                    "reference token " + std::to_string(token) + " is not in the prompt"};
+        }
+        if (is_visual[static_cast<std::size_t>(token)] && request.stages.size() > 1) {
+            return {Code::InvalidArgument, "reference token " + std::to_string(token) +
+                                               " is a visual one, which one stage alone can ask"};
         }
     }
     return ok_status();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -274,6 +275,11 @@ std::vector<std::int32_t> reference_tokens(const PromptLayout& layout, Reference
             if (!layout.instruction.empty()) return layout.instruction;
             break;
         case ReferenceMode::Post: return layout.post;
+        case ReferenceMode::All: {
+            std::vector<std::int32_t> places(layout.n_tokens);
+            std::iota(places.begin(), places.end(), 0);
+            return places;
+        }
         case ReferenceMode::Last: break;
     }
     return {layout.post.back()};

@@ -45,6 +45,7 @@ enum class ReferenceMode : std::uint8_t {
     Instruction,  // the user's words after the last image
     Last,         // the last token
     Post,         // all text after the last image
+    All,          // every token, visual ones too
 };
 
 // The sequence of a prompt once the images' token counts are known.

@@ -1,4 +1,8 @@
-// FastV: once, early in the decoder, the visual tokens that the last token attends to most stay.
+// FastV: once, early in the decoder, the visual tokens that the last token attends to most stay (the authors'
+// code), or those that all tokens together attend to most (their paper).
+#include <array>
+#include <string>
+
 #include "methods/methods.h"
 #include "methods/ranking.h"
 #include "methods/staged.h"
@@ -24,9 +28,16 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
                                                           : scaled_layer(kPublishedLayer, setup.n_layers);
     StageNeeds needs;
     needs.attention = StageNeeds::Attention::Mean;
-    needs.reference = Reference::Last;
+    needs.reference = setup.settings.is("faithful", "paper") ? Reference::All : Reference::Last;
     const std::array shapes = {StageShape{layer, 1.0}};
     CLASP_ASSIGN_OR_RETURN(Program program, own_program(setup, shapes, StageMode::After, needs, "fastv"));
+    if (needs.reference == Reference::All && program.stages.size() > 1) {
+        return Status(
+            Code::InvalidArgument,
+            "method 'fastv' with faithful=paper asks all tokens of the prompt, which a single stage "
+            "can do, not " +
+                std::to_string(program.stages.size()));
+    }
     return std::unique_ptr<MethodRun>(new FastvRun(std::move(program)));
 }
 
@@ -35,7 +46,8 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
 Method fastv_method() {
     return {.name = "fastv",
             .summary = "one early stage: the tokens that the prompt's last token attends to most",
-            .options = {{.name = "layer",
+            .options = {faithful_option(),
+                        {.name = "layer",
                          .help = "first decoder layer that runs on fewer tokens; 2 of 32 unless given",
                          .fallback = "",
                          .type = OptionSpec::Type::Integer,

@@ -43,6 +43,7 @@ enum class Reference : std::uint8_t {
     Last,    // the last token of the prompt
     Post,    // all text after the last image
     Raters,  // SparseVLM's rule over the text after the last image
+    All,     // every token of the prompt, visual ones too; for a program's only stage
 };
 
 struct StageNeeds {

@@ -306,6 +306,19 @@ TEST_F(EngineTest, OptionsOfMethodsAreRead) {
     EXPECT_THAT(error_of(asked), HasSubstr("a named schedule does not fit it"));
 }
 
+TEST_F(EngineTest, FastvFollowsItsPaperOnRequest) {
+    AskRequest asked = request();
+    asked.method = "fastv";
+    asked.budget = {BudgetSpec::Kind::Tokens, 40};
+    const Answer code = ask(asked);
+    asked.method_options = {"faithful=paper"};
+    const Answer paper = ask(asked);
+    EXPECT_EQ(paper.stages.front().kept.size(), code.stages.front().kept.size());
+    EXPECT_NE(paper.stages.front().kept, code.stages.front().kept);
+    asked.forced_stages = {{2, 20}, {3, 10}};
+    EXPECT_THAT(error_of(asked), HasSubstr("a single stage"));
+}
+
 TEST_F(EngineTest, PoliciesMayAskForRaters) {
     AskRequest asked = request();
     asked.policy = *find_profile("llava");
@@ -329,6 +342,42 @@ TEST_F(EngineTest, AQuestionAboutACachedImageSkipsTheEncoderAndAnswersTheSame) {
     ASSERT_TRUE(fresh.ok());
     EXPECT_GT(fresh->timings.encode, 0.0);
     EXPECT_EQ(fresh->logits, cached.logits);
+}
+
+// prumerge, fastervlm and clasp read different parts of the encoder.
+TEST_F(EngineTest, MethodsThatTakeTurnsEncodeANewImageOnce) {
+    const auto load = [](bool several) {
+        auto engine = Engine::load(
+            {.model = text_path(), .mmproj = vision_path(), .n_threads = 1, .several_methods = several});
+        EXPECT_TRUE(engine.ok());
+        return std::move(engine).value();
+    };
+    const std::vector<std::string> methods = {"clasp", "fastervlm", "prumerge"};
+    const std::vector<std::string> pictures = {picture_, picture(5)};
+    const auto encodings = [&](const Engine& engine, std::vector<std::vector<float>>& logits) {
+        std::vector<std::size_t> counts;
+        for (const std::string& bytes : pictures) {
+            std::size_t n = 0;
+            for (const std::string& method : methods) {
+                AskRequest asked = request();
+                asked.images = {{{}, bytes}};
+                asked.method = method;
+                asked.budget = {BudgetSpec::Kind::Tokens, 40};
+                const auto answer = engine.ask(asked);
+                EXPECT_TRUE(answer.ok()) << answer.status().message();
+                if (!answer) continue;
+                if (answer->timings.encode > 0.0) ++n;
+                logits.push_back(answer->logits);
+            }
+            counts.push_back(n);
+        }
+        return counts;
+    };
+    std::vector<std::vector<float>> gathered;
+    std::vector<std::vector<float>> alone;
+    EXPECT_EQ(encodings(*load(true), gathered), (std::vector<std::size_t>{3, 1}));
+    EXPECT_EQ(encodings(*load(false), alone), (std::vector<std::size_t>{3, 3}));
+    EXPECT_EQ(gathered, alone);
 }
 
 TEST_F(EngineTest, SeveralImagesShareABudget) {

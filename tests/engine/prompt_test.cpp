@@ -153,6 +153,10 @@ TEST(Prompt, LayoutNamesTheReferenceTokens) {
     const auto last = static_cast<std::int32_t>(layout->n_tokens - 1);
     EXPECT_EQ(reference_tokens(*layout, ReferenceMode::Last), std::vector<std::int32_t>{last});
     EXPECT_EQ(reference_tokens(*layout, ReferenceMode::Post), layout->post);
+    const auto all = reference_tokens(*layout, ReferenceMode::All);
+    EXPECT_EQ(all.size(), layout->n_tokens);
+    EXPECT_EQ(all.front(), 0);
+    EXPECT_EQ(all.back(), last);
     const auto instruction = reference_tokens(*layout, ReferenceMode::Instruction);
     EXPECT_EQ(
         static_cast<std::ptrdiff_t>(instruction.size()),

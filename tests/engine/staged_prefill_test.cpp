@@ -164,6 +164,25 @@ TEST(StagedPrefillViews, ShowWhatTheReferenceSees) {
     EXPECT_EQ(n_stages, 2U);
 }
 
+TEST(StagedPrefillViews, AllTokensOfThePromptCanBeAskedByOneStage) {
+    const DecoderCase prompt(*six_layers(), {5, 8}, {90});
+    std::vector<std::int32_t> everyone(5 + 90 + 8);
+    std::iota(everyone.begin(), everyone.end(), 0);
+    const std::vector<PrefillStage> stages = stages_at({2});
+    PrefillRequest request = {.parts = prompt.parts(), .reference_tokens = everyone, .stages = stages};
+    request.selector = fixed({{0, 4, 88}});
+    const ReferenceRun expected = ReferenceDecoder(*six_layers()).run(request);
+    std::size_t n_stages = 0;
+    request.selector = [&](const StageView& view) -> Result<StageChoice> {
+        EXPECT_LT(test::relative_distance({view.scores.begin(), view.scores.end()}, expected.scores[0]),
+                  kTight);
+        ++n_stages;
+        return StageChoice{{0, 4, 88}, {}};
+    };
+    run(request);
+    EXPECT_EQ(n_stages, 1U);
+}
+
 TEST(StagedPrefillViews, RowsCanBeLogits) {
     const DecoderCase prompt(*six_layers(), {5, 8}, {70});
     std::vector<PrefillStage> stages = stages_at({2});
@@ -461,7 +480,13 @@ TEST(StagedPrefillErrors, AreSaid) {
     bad.reference_tokens = {};
     EXPECT_EQ(code(bad), Code::InvalidArgument);
     const std::vector<std::int32_t> visual_reference = {10};
+    const std::vector<PrefillStage> two = stages_at({2, 3});
     bad.reference_tokens = visual_reference;
+    bad.stages = two;
+    EXPECT_EQ(code(bad), Code::InvalidArgument);
+    const std::vector<std::int32_t> outside = {5 + 70 + 8};
+    bad.reference_tokens = outside;
+    bad.stages = one;
     EXPECT_EQ(code(bad), Code::InvalidArgument);
     for (const std::vector<std::int32_t>& layers : {std::vector<std::int32_t>{6}, {-1}, {2, 2}, {3, 1}}) {
         const std::vector<PrefillStage> stages = stages_at(layers);

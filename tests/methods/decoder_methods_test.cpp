@@ -83,6 +83,13 @@ TEST(Fastv, PrunesTheOutputOfTheBlockThatItLooksAt) {
     EXPECT_THAT(refusal_of("fastv", 30), HasSubstr("smallest possible is 36.94"));
 }
 
+TEST(Fastv, AsksTheLastTokenAsTheCodeDoesOrAllAsThePaperSays) {
+    EXPECT_EQ(program_of("fastv", 192).stages[0].needs.reference, Reference::Last);
+    const Program paper = program_of("fastv", 192, BudgetKind::Average, {"faithful=paper"});
+    EXPECT_EQ(paper.stages[0].needs.reference, Reference::All);
+    EXPECT_THAT(keeps(paper), ElementsAre(166));
+}
+
 TEST(Pdrop, HasTheCountsOfItsAuthorsAndTheFloorOfItsLayers) {
     EXPECT_THAT(keeps(program_of("pdrop", 192)), ElementsAre(312, 156, 78));
     EXPECT_THAT(keeps(program_of("pdrop", 270, BudgetKind::Average, {"layers=published"})),
