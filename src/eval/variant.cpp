@@ -94,9 +94,15 @@ Result<AskRequest> variant_request(const Variant& variant, std::size_t max_token
 
 std::vector<Variant> cross(const std::vector<std::string>& methods, const std::vector<std::string>& budgets,
                            const Variant& base, bool both_masses) {
-    const auto has_both = [both_masses](const std::string& name) {
+    const auto can_have_both = [both_masses](const std::string& name) {
         const auto method = methods::find_method(name);  // an unknown name is check_variant's to refuse
         return both_masses && method.ok() && (*method)->drops && !(*method)->uses_masses;
+    };
+    // A method that is listed beside its own version with masses ("clasp" and "clasp+") needs no third row.
+    const auto is_listed_with_masses = [&methods](const std::string& name) {
+        const auto method = methods::find_method(name + "+");
+        return method.ok() && (*method)->uses_masses &&
+               std::find(methods.begin(), methods.end(), (*method)->name) != methods.end();
     };
     std::vector<Variant> variants;
     if (std::find(budgets.begin(), budgets.end(), "none") != budgets.end()) {
@@ -110,10 +116,10 @@ std::vector<Variant> cross(const std::vector<std::string>& methods, const std::v
             variant.label = method;
             variant.method = method;
             variant.budget = budget;
-            const bool is_twice = has_both(method);
-            if (is_twice) variant.mass = MassRule::None;
+            const bool has_both = can_have_both(method);
+            if (has_both) variant.mass = MassRule::None;
             variants.push_back(variant);
-            if (!is_twice) continue;
+            if (!has_both || is_listed_with_masses(method)) continue;
             variant.label += " + masses";
             variant.mass = MassRule::Nearest;
             variants.push_back(std::move(variant));

@@ -42,6 +42,20 @@ class RunnerTest : public ::testing::Test {
     RunRequest request_;
 };
 
+TEST(Cross, BothMassesGiveEveryDroppingMethodTwoRowsAndNoRowTwice) {
+    const auto labels = [](const std::vector<std::string>& methods) {
+        std::vector<std::string> result;
+        for (const Variant& variant : cross(methods, {"64"}, {}, true)) result.push_back(variant.label);
+        return result;
+    };
+    EXPECT_THAT(labels({"clasp", "fastv", "tome"}),
+                ::testing::ElementsAre("clasp", "clasp + masses", "fastv", "fastv + masses", "tome"));
+    EXPECT_THAT(labels({"clasp", "clasp+", "sparsevlm", "sparsevlm+"}),
+                ::testing::ElementsAre("clasp", "clasp+", "sparsevlm", "sparsevlm + masses", "sparsevlm+",
+                                       "sparsevlm+ + masses"));
+    EXPECT_EQ(cross({"clasp", "clasp+"}, {"64"}, {}, true).front().mass, MassRule::None);
+}
+
 TEST_F(RunnerTest, AsksEveryVariantOnceAndSeesEachPictureOnce) {
     test::FakeModel model;
     std::size_t last_done = 0;
