@@ -42,6 +42,37 @@ std::string main_table(const EvalReport& report) {
     return text;
 }
 
+std::string class_table(const eval::Summary& summary) {
+    std::string text = "\n|" + cell("By class, %") + cell("Budget");
+    std::string rule = "|---|---|";
+    for (const eval::ClassScore& entry : summary.rows.front().per_class) {
+        text += cell(entry.name + " (" + std::to_string(entry.n) + ")");
+        rule += "---:|";
+    }
+    text += "\n" + rule + "\n";
+    for (const eval::Row& row : summary.rows) {
+        text += "|" + cell(row.label) + cell(row.budget);
+        for (const eval::ClassScore& entry : row.per_class) text += cell(percent_text(entry.score / 100.0));
+        text += "\n";
+    }
+    return text;
+}
+
+std::string comparison_table(const eval::Summary& summary) {
+    std::string text =
+        "\nPaired differences in points, on the same questions:\n\n"
+        "| A | B | Budget | A - B | 95 % interval | Separable |\n"
+        "|---|---|---|---:|---:|---|\n";
+    for (const eval::Comparison& entry : summary.comparisons) {
+        const eval::PairedComparison& result = entry.result;
+        text += "|" + cell(entry.a) + cell(entry.b == "none" ? "unpruned" : entry.b) + cell(entry.budget) +
+                cell(percent_text(result.difference)) +
+                cell(percent_text(result.interval.low) + " to " + percent_text(result.interval.high)) +
+                cell(result.is_separable ? "yes" : "no") + "\n";
+    }
+    return text;
+}
+
 std::string details(const eval::Summary& summary) {
     std::string text = "\n## " + summary.title + ": " + summary.headline + "\n\n" +
                        std::to_string(summary.n_questions) + " questions on " +
@@ -54,19 +85,8 @@ std::string details(const eval::Summary& summary) {
                 cell(score_text(summary, row.ci95.low) + " to " + score_text(summary, row.ci95.high)) +
                 cell(percent_text(row.relative)) + cell(percent_text(row.loyalty)) + "\n";
     }
-    if (summary.rows.empty() || summary.rows.front().per_class.size() < 2) return text;
-    text += "\n|" + cell("By class, %") + cell("Budget");
-    std::string rule = "|---|---|";
-    for (const eval::ClassScore& entry : summary.rows.front().per_class) {
-        text += cell(entry.name + " (" + std::to_string(entry.n) + ")");
-        rule += "---:|";
-    }
-    text += "\n" + rule + "\n";
-    for (const eval::Row& row : summary.rows) {
-        text += "|" + cell(row.label) + cell(row.budget);
-        for (const eval::ClassScore& entry : row.per_class) text += cell(percent_text(entry.score / 100.0));
-        text += "\n";
-    }
+    if (!summary.rows.empty() && summary.rows.front().per_class.size() > 1) text += class_table(summary);
+    if (!summary.comparisons.empty()) text += comparison_table(summary);
     return text;
 }
 

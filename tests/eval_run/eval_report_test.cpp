@@ -9,41 +9,14 @@
 
 #include "draw/html.h"
 #include "draw/report_table.h"
-#include "eval_run/fake_model.h"
+#include "eval_run/made_up_report.h"
 
 namespace clasp::draw {
 namespace {
 
+using test::make_report;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-// The report of a made-up run with names that would break careless HTML.
-EvalReport make_report() {
-    namespace et = eval::test;
-    eval::Dataset dataset = et::make_dataset(clasp::test::scratch_dir() + std::string("/report"), 24, 2);
-    eval::Variant base;
-    base.policy = std::make_shared<Policy>(find_profile("llava").value());
-    eval::RunRequest request;
-    request.benchmark = &et::yes_benchmark();
-    request.dataset = &dataset;
-    request.items = et::all_places(dataset);
-    request.variants = eval::cross({"clasp", "random"}, {"none", "192", "64"}, base);
-    request.variants.back().label = "a<b>&\"c\"";
-    et::FakeModel model;
-    const eval::RecordTable records = eval::run(request, model.asker())->records;
-    eval::SummaryRequest asked;
-    asked.benchmark = request.benchmark;
-    asked.dataset = &dataset;
-    asked.records = &records;
-    for (const auto& variant : request.variants) asked.rows.push_back(eval::row_spec(variant, 128));
-    EvalReport report;
-    report.title = "Report <1> & more";
-    report.summaries.push_back(eval::summarise(asked).value());
-    report.cases.push_back(
-        {"clasp at 64", "How many <b> are there?", "2", "2", "3 & more", {137, 80, 78, 71}});
-    report.command = "clasp-vlm eval yes --data D --out O";
-    return report;
-}
 
 // Tags that open must close in order; every attribute is quoted; ampersands begin entities. The empty string
 // when all is well, else what is not.
@@ -152,6 +125,10 @@ TEST(EvalReportMarkdown, HasTheTableAndEscapesBars) {
     EXPECT_THAT(text, HasSubstr("| Methods | Budget | Yes | Average |"));
     EXPECT_THAT(text, HasSubstr("| Upper bound | none | 100.0 | 100.0 % |"));
     EXPECT_THAT(text, HasSubstr("a\\|b"));
+    const eval::Comparison& pair = report.summaries.front().comparisons.front();
+    EXPECT_THAT(text, HasSubstr("| A | B | Budget | A - B | 95 % interval | Separable |"));
+    EXPECT_THAT(text, HasSubstr("| " + pair.a + " | unpruned | " + pair.budget + " | " +
+                                percent_text(pair.result.difference) + " |"));
 }
 
 TEST(ReportBands, MarkTheBestOfEachBudgetAndAverageOverBenchmarks) {
