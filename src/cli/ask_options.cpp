@@ -6,6 +6,29 @@
 
 namespace clasp::cli {
 
+Option budget_kind_option() {
+    return {.name = "budget-kind",
+            .type = OptionType::Choice,
+            .value = "KIND",
+            .fallback = "average",
+            .help =
+                "what the budget counts: visual tokens per decoder layer on average, those that enter the "
+                "decoder, or those left in the end",
+            .choices = {"average", "entering", "final"}};
+}
+
+Option position_mode_option() {
+    return {
+        .name = "position-mode",
+        .type = OptionType::Choice,
+        .value = "MODE",
+        .fallback = "official",
+        .help =
+            "positions of kept tokens: as in the method's official code, the original ones, or 0, 1, 2, ... "
+            "anew",
+        .choices = {"official", "keep", "compact"}};
+}
+
 std::vector<Option> request_options() {
     return {
         {.name = "budget",
@@ -14,13 +37,7 @@ std::vector<Option> request_options() {
          .fallback = "33%",
          .help = "visual tokens per decoder layer on average, or per cent of all; auto prunes only where it "
                  "pays"},
-        {.name = "budget-kind",
-         .type = OptionType::Choice,
-         .value = "KIND",
-         .fallback = "average",
-         .help = "what the budget counts: visual tokens per decoder layer on average, those that enter the "
-                 "decoder, or those left in the end",
-         .choices = {"average", "entering", "final"}},
+        budget_kind_option(),
         {.name = "schedule",
          .type = OptionType::Text,
          .value = "SPEC",
@@ -34,14 +51,7 @@ std::vector<Option> request_options() {
          .value = "NAME=VALUE",
          .help = "an option of the method, such as faithful=paper; docs/methods.md lists them",
          .is_repeatable = true},
-        {.name = "position-mode",
-         .type = OptionType::Choice,
-         .value = "MODE",
-         .fallback = "official",
-         .help =
-             "positions of kept tokens: as in the method's official code, the original ones, or 0, 1, 2, ... "
-             "anew",
-         .choices = {"official", "keep", "compact"}},
+        position_mode_option(),
         {.name = "mass",
          .type = OptionType::Choice,
          .value = "RULE",
@@ -113,9 +123,9 @@ Result<std::vector<std::string>> read_method_list(const std::string& list) {
         for (const methods::Method& method : methods::all_methods()) names.emplace_back(method.name);
         return names;
     }
-    for (const std::string_view name : base::split(list, ',')) {
-        CLASP_ASSIGN_OR_RETURN(const methods::Method* method, methods::find_method(name));
-        names.emplace_back(method->name);
+    for (const std::string_view text : base::split(list, ',')) {
+        CLASP_RETURN_IF_ERROR(methods::check_method_choice(methods::split_method_choice(text)));
+        names.emplace_back(text);
     }
     return names;
 }

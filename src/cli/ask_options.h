@@ -12,6 +12,8 @@ namespace clasp::cli {
 
 // Budget, method, policy, class, fusion, numbers: what changes an answer.
 std::vector<Option> request_options();
+Option budget_kind_option();
+Option position_mode_option();
 // Threads and vision weights: what changes how fast it comes.
 std::vector<Option> engine_options();
 Status check_request_options(const Arguments& arguments);
@@ -19,7 +21,8 @@ Status check_request_options(const Arguments& arguments);
 // Everything of a request but its images and its question. A command may leave out some of the options.
 Result<AskRequest> read_request(const Arguments& arguments);
 
-// Names with commas between, or "all"; an unknown one is refused with the names there are.
+// Names with commas between, or "all"; each may bring options (methods::MethodChoice). An unknown
+// one is refused with the names there are.
 Result<std::vector<std::string>> read_method_list(const std::string& list);
 EngineOptions read_engine_options(const Arguments& arguments);
 

@@ -55,7 +55,9 @@ double cosine(const std::vector<float>& a, const std::vector<float>& b) {
 Row run_method(const Engine& engine, AskRequest request, const std::string& method, const Answer& vanilla) {
     Row row;
     row.method = method;
-    request.method = method;
+    methods::MethodChoice choice = methods::split_method_choice(method);
+    request.method = std::move(choice.name);
+    for (std::string& option : choice.options) request.method_options.push_back(std::move(option));
     auto answer = engine.ask(request);
     if (!answer.ok()) {
         row.error = answer.status().message();
@@ -172,7 +174,7 @@ Command compare_command() {
           .type = OptionType::Text,
           .value = "A,B,C",
           .fallback = "all",
-          .help = "names of docs/methods.md, or all of them"},
+          .help = "names of docs/methods.md, each with options if wanted (fastv:faithful=paper), or all"},
          {.name = "max-tokens",
           .type = OptionType::Integer,
           .value = "N",

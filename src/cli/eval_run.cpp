@@ -40,6 +40,8 @@ Result<Variant> base_variant(const Arguments& arguments) {
     if (const auto mass = arguments.text_if("mass"); mass && *mass != kBothMasses) {
         CLASP_ASSIGN_OR_RETURN(base.mass, parse_mass(*mass));
     }
+    base.budget_kind = arguments.text("budget-kind");
+    base.position_mode = arguments.text("position-mode");
     base.use_fusion = !arguments.flag("no-fusion");
     base.select_seed = static_cast<std::uint64_t>(arguments.integer("select-seed"));
     CLASP_ASSIGN_OR_RETURN(base.classes, eval::parse_class_source(arguments.text("classes")));
@@ -73,6 +75,8 @@ Result<std::vector<Variant>> read_ablation(const Arguments& arguments, const std
     std::vector<Variant> variants = preset->variants(start);
     for (Variant& variant : variants) {
         if (name != "router-choice") variant.classes = base.classes;
+        variant.budget_kind = base.budget_kind;
+        variant.position_mode = base.position_mode;
     }
     return variants;
 }
@@ -373,7 +377,9 @@ std::vector<Option> eval_run_options() {
          .type = OptionType::Text,
          .value = "A,B",
          .fallback = "clasp,clasp+,attention,random,uniform",
-         .help = "methods to compare, or all (an ablation takes one, default clasp)"},
+         .help =
+             "methods to compare, each with options if wanted (fastv:faithful=paper), or all (an ablation "
+             "takes one, default clasp)"},
         {.name = "budgets",
          .type = OptionType::Text,
          .value = "LIST",
@@ -413,6 +419,8 @@ std::vector<Option> eval_run_options() {
          .help = "what dropped tokens leave to their nearest survivor (default: the method's); both gives "
                  "methods that drop tokens a row without and one with masses",
          .choices = {"none", "nearest", kBothMasses}},
+        budget_kind_option(),
+        position_mode_option(),
         {.name = "no-fusion", .help = "read only the vision layer that the original model reads"},
         class_source_option(),
         {.name = "force-default",

@@ -51,6 +51,10 @@ std::string variant_key(const Variant& variant, std::size_t max_tokens) {
         json["default_ratio"] = variant.stress.default_ratio;
         json["error_ratio"] = variant.stress.error_ratio;
         json["stress_seed"] = variant.stress.seed;
+        // Not where nothing was said, so that answers of earlier versions stay known.
+        if (!variant.method_options.empty()) json["method_options"] = variant.method_options;
+        if (variant.budget_kind != "average") json["budget_kind"] = variant.budget_kind;
+        if (variant.position_mode != "official") json["position_mode"] = variant.position_mode;
     }
     return base::sha256_hex(base::dump_json(json)).substr(0, kKeyDigits);
 }
@@ -60,8 +64,7 @@ Status check_variant(const Variant& variant) {
     static_cast<void>(budget);
     if (variant.is_vanilla()) return ok_status();
     if (!variant.method.empty()) {
-        CLASP_ASSIGN_OR_RETURN(const methods::Method* method, methods::find_method(variant.method));
-        static_cast<void>(method);
+        CLASP_RETURN_IF_ERROR(methods::check_method_choice({variant.method, variant.method_options}));
     }
     if (variant.policy) CLASP_RETURN_IF_ERROR(validate(*variant.policy));
     const RouterStress& stress = variant.stress;
@@ -86,6 +89,9 @@ Result<AskRequest> variant_request(const Variant& variant, std::size_t max_token
         return request;
     }
     request.method = variant.method;
+    request.method_options = variant.method_options;
+    request.budget_kind = variant.budget_kind;
+    request.position_mode = variant.position_mode;
     request.mass = variant.mass;
     if (!variant.use_fusion) request.use_fusion = false;  // else as the method has it
     request.select_seed = variant.select_seed;
@@ -94,10 +100,6 @@ Result<AskRequest> variant_request(const Variant& variant, std::size_t max_token
 
 std::vector<Variant> cross(const std::vector<std::string>& methods, const std::vector<std::string>& budgets,
                            const Variant& base, bool both_masses) {
-    const auto can_have_both = [both_masses](const std::string& name) {
-        const auto method = methods::find_method(name);  // an unknown name is check_variant's to refuse
-        return both_masses && method.ok() && (*method)->drops && !(*method)->uses_masses;
-    };
     // A method that is listed beside its own version with masses ("clasp" and "clasp+") needs no third row.
     const auto is_listed_with_masses = [&methods](const std::string& name) {
         const auto method = methods::find_method(name + "+");
@@ -114,9 +116,12 @@ std::vector<Variant> cross(const std::vector<std::string>& methods, const std::v
         for (const std::string& method : methods) {
             Variant variant = base;
             variant.label = method;
-            variant.method = method;
+            methods::MethodChoice choice = methods::split_method_choice(method);
+            variant.method = std::move(choice.name);
+            variant.method_options = std::move(choice.options);
             variant.budget = budget;
-            const bool has_both = can_have_both(method);
+            const auto found = methods::find_method(variant.method);  // check_variant refuses unknown ones
+            const bool has_both = both_masses && found.ok() && (*found)->drops && !(*found)->uses_masses;
             if (has_both) variant.mass = MassRule::None;
             variants.push_back(variant);
             if (!has_both || is_listed_with_masses(method)) continue;

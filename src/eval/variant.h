@@ -33,9 +33,12 @@ struct RouterStress {
 };
 
 struct Variant {
-    std::string label;   // the row's name in tables
-    std::string method;  // empty: the policy's
+    std::string label;                             // the row's name in tables
+    std::string method;                            // empty: the policy's
+    std::vector<std::string> method_options = {};  // "name=value"
     std::string budget;  // as the user wrote it; "none" is the original model, and nothing else matters
+    std::string budget_kind = "average";
+    std::string position_mode = "official";
     std::shared_ptr<const Policy> policy;
     std::optional<MassRule> mass;  // default: the method's, else the policy's
     bool use_fusion = true;
@@ -59,7 +62,8 @@ Status check_variant(const Variant& variant);
 Result<AskRequest> variant_request(const Variant& variant, std::size_t max_tokens);
 
 // One vanilla variant if any budget is "none", then every method at every other budget, budgets in the
-// outer loop as the paper's tables have them. `both_masses`: a method that drops tokens and has no masses by
+// outer loop as the paper's tables have them. A method may bring options ("fastv:faithful=paper"), which stay
+// in its label. `both_masses`: a method that drops tokens and has no masses by
 // itself is there without and with them; the others are there once.
 std::vector<Variant> cross(const std::vector<std::string>& methods, const std::vector<std::string>& budgets,
                            const Variant& base, bool both_masses = false);

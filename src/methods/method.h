@@ -120,4 +120,13 @@ std::span<const Method> all_methods();
 // Error: not_found with the names there are.
 Result<const Method*> find_method(std::string_view name);
 
+// A method with options, as lists of methods write it: "fastv", "fastv:faithful=paper:layer=3".
+struct MethodChoice {
+    std::string name;
+    std::vector<std::string> options;  // "name=value"
+};
+MethodChoice split_method_choice(std::string_view text);
+// Errors: those of find_method() and Settings::read().
+Status check_method_choice(const MethodChoice& choice);
+
 }  // namespace clasp::methods

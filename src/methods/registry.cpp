@@ -1,6 +1,8 @@
 #include <array>
 #include <string>
+#include <vector>
 
+#include "base/text.h"
 #include "methods/methods.h"
 
 namespace clasp::methods {
@@ -25,6 +27,16 @@ Result<const Method*> find_method(std::string_view name) {
         names += (names.empty() ? "" : ", ") + std::string(method.name);
     }
     return Status(Code::NotFound, "there is no method '" + std::string(name) + "'; there are " + names);
+}
+
+MethodChoice split_method_choice(std::string_view text) {
+    const std::vector<std::string_view> parts = base::split(text, ':');
+    return {std::string(parts.front()), {parts.begin() + 1, parts.end()}};
+}
+
+Status check_method_choice(const MethodChoice& choice) {
+    CLASP_ASSIGN_OR_RETURN(const Method* method, find_method(choice.name));
+    return Settings::read(method->name, method->options, choice.options).status();
 }
 
 }  // namespace clasp::methods

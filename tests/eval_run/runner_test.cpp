@@ -56,6 +56,29 @@ TEST(Cross, BothMassesGiveEveryDroppingMethodTwoRowsAndNoRowTwice) {
     EXPECT_EQ(cross({"clasp", "clasp+"}, {"64"}, {}, true).front().mass, MassRule::None);
 }
 
+TEST(Cross, MethodsMayBringOptionsWhichAreAskedForAndTellAnswersApart) {
+    const std::vector<Variant> variants = cross({"fastv", "fastv:faithful=paper:layer=3"}, {"64"}, {});
+    ASSERT_EQ(variants.size(), 2U);
+    EXPECT_EQ(variants[1].label, "fastv:faithful=paper:layer=3");
+    EXPECT_EQ(variants[1].method, "fastv");
+    EXPECT_NE(variant_key(variants[0], 16), variant_key(variants[1], 16));
+    const auto request = variant_request(variants[1], 16);
+    ASSERT_TRUE(request.ok());
+    EXPECT_THAT(request->method_options, ::testing::ElementsAre("faithful=paper", "layer=3"));
+    for (const auto& [text, reason] :
+         {std::pair("fastv:faithful=both", "faithful"), std::pair("fastv:faithful", "name=value"),
+          std::pair("fats", "fats")}) {
+        const Status status = check_variant(cross({text}, {"64"}, {}).front());
+        EXPECT_THAT(status.message(), HasSubstr(reason));
+    }
+    Variant other = variants[0];
+    other.position_mode = "keep";
+    EXPECT_NE(variant_key(other, 16), variant_key(variants[0], 16));
+    EXPECT_EQ(variant_request(other, 16)->position_mode, "keep");
+    other.budget_kind = "final";
+    EXPECT_EQ(variant_request(other, 16)->budget_kind, "final");
+}
+
 TEST_F(RunnerTest, AsksEveryVariantOnceAndSeesEachPictureOnce) {
     test::FakeModel model;
     std::size_t last_done = 0;
