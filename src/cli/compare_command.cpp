@@ -80,14 +80,18 @@ Json row_json(const Row& row, const std::string& model_name) {
 }
 
 void print_table(const Answer& vanilla, const std::vector<Row>& rows, Console& console) {
-    const auto line = [&console](const std::string& name, const Answer& answer, const std::string& agrees) {
-        console.out << std::left << std::setw(14) << name << std::right << std::setw(8)
+    std::size_t longest = 12;
+    for (const Row& row : rows) longest = std::max(longest, row.method.size());
+    const int width = static_cast<int>(longest) + 2;
+    const auto line = [&console, width](const std::string& name, const Answer& answer,
+                                        const std::string& agrees) {
+        console.out << std::left << std::setw(width) << name << std::right << std::setw(8)
                     << answer.tokens.entering << std::setw(7) << answer.tokens.final << std::setw(9)
                     << fixed(answer.tokens.average, 1) << std::setw(11)
                     << fixed(answer.timings.first_token, 0) << std::setw(8) << agrees << "  " << answer.text
                     << '\n';
     };
-    console.out << std::left << std::setw(14) << "method" << std::right << std::setw(8) << "entering"
+    console.out << std::left << std::setw(width) << "method" << std::right << std::setw(8) << "entering"
                 << std::setw(7) << "final" << std::setw(9) << "average" << std::setw(11) << "first, ms"
                 << std::setw(8) << "same"
                 << "  answer\n";
@@ -96,7 +100,7 @@ void print_table(const Answer& vanilla, const std::vector<Row>& rows, Console& c
         if (row.error.empty()) {
             line(row.method, row.answer, row.same_answer ? "yes" : "no");
         } else {
-            console.out << std::left << std::setw(14) << row.method << "  " << row.error << '\n';
+            console.out << std::left << std::setw(width) << row.method << "  " << row.error << '\n';
         }
     }
 }
