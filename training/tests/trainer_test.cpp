@@ -1,14 +1,11 @@
-// Vocabulary, recipe, checkpoints, optimiser and exported files.
-#include <gtest/gtest.h>
-
+// Vocabulary, recipe, checkpoints, optimiser and accuracy.
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
-#include "export/export_model.h"
 #include "nn/muon.h"
+#include "tests/scratch.h"
 #include "train/batch.h"
 #include "train/checkpoint.h"
 #include "train/evaluate.h"
@@ -18,29 +15,6 @@
 
 namespace clasp::training {
 namespace {
-
-std::string scratch(const std::string& name) {
-    return testing::TempDir() + "/clasp_trainer_" + name;
-}
-
-std::string read_file(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream out;
-    out << file.rdbuf();
-    return out.str();
-}
-
-ModelShape small_shape(int vocabulary) {
-    ModelShape shape;
-    shape.width = 32;
-    shape.heads = 2;
-    shape.vision_ffn = 32;
-    shape.decoder_ffn = 32;
-    shape.vision_blocks = 2;
-    shape.decoder_blocks = 2;
-    shape.vocabulary = vocabulary;
-    return shape;
-}
 
 TEST(Vocabulary, splits_words_as_gpt2_does) {
     const auto words = split_words("\nWhat's this?  It is K47.");
@@ -152,32 +126,6 @@ TEST(Checkpoint, continues_exactly_and_refuses_damage) {
         std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(size));
         EXPECT_FALSE(load_checkpoint(path).ok()) << size;
     }
-}
-
-TEST(Export, files_carry_the_names_that_llava_files_have) {
-    const Vocabulary v = Vocabulary::learn({"red star"}, {}, 300);
-    const Model model(small_shape(v.size()));
-    const std::string text = scratch("text.gguf");
-    const std::string vision = scratch("mmproj.gguf");
-    ASSERT_TRUE(export_text_model(model, v, text).ok());
-    ASSERT_TRUE(export_mmproj(model, vision).ok());
-    const std::string text_bytes = read_file(text);
-    const std::string vision_bytes = read_file(vision);
-    for (const std::string& bytes : {text_bytes, vision_bytes}) {
-        EXPECT_EQ(bytes.substr(0, 4), "GGUF");
-        EXPECT_EQ(bytes.size() % 32, 0U);
-        std::uint32_t version = 0;
-        std::memcpy(&version, bytes.data() + 4, 4);
-        EXPECT_EQ(version, 3U);
-    }
-    for (const char* name : {"token_embd.weight", "blk.1.attn_q.weight", "blk.1.ffn_gate.weight",
-                             "output_norm.weight", "tokenizer.ggml.merges", "tokenizer.chat_template"})
-        EXPECT_NE(text_bytes.find(name), std::string::npos) << name;
-    for (const char* name :
-         {"v.patch_embd.weight", "v.class_embd", "v.position_embd.weight", "v.pre_ln.bias",
-          "v.blk.1.attn_k.bias", "v.blk.1.ffn_down.weight", "mm.2.bias", "clip.projector_type"})
-        EXPECT_NE(vision_bytes.find(name), std::string::npos) << name;
-    EXPECT_EQ(vision_bytes.find("aux."), std::string::npos);
 }
 
 TEST(Evaluate, greedy_answers_agree_with_forced_ones) {

@@ -1,15 +1,20 @@
-// clasp-train-eval: exact-match accuracy per class, and the answers as JSON Lines.
+// clasp-train-eval: exact-match accuracy per class by the trainer's own forward pass, the answers as JSON
+// Lines, and how many of them the engine gives too.
 #include <cblas.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "clasp/classes.h"
-#include "export/export_model.h"
+#include "gguf/export_model.h"
+#include "gguf/import_model.h"
 #include "train/checkpoint.h"
+#include "train/compare_answers.h"
 #include "train/evaluate.h"
 #include "world/write_scenes.h"
 
@@ -22,10 +27,28 @@ int fail(const Status& status) {
 }
 
 int usage() {
-    std::fprintf(stderr,
-                 "usage: clasp-train-eval CHECKPOINT [--split test] [--count 900] [--seed 1] "
-                 "[--questions 1] [--side 24] [--threads 1] [--out FILE.jsonl]\n");
+    std::fprintf(
+        stderr,
+        "usage: clasp-train-eval CHECKPOINT|FOLDER [--split test] [--count 900] [--seed 1] "
+        "[--questions 1] [--side 24] [--threads 1] [--out FILE.jsonl] [--against RESULTS.jsonl]\n"
+        "  FOLDER     holds an exported pair of GGUF files, as models does\n"
+        "  --against  unpruned answers to the same questions, such as results.jsonl of clasp-vlm eval\n");
     return 2;
+}
+
+// A checkpoint's weights are rounded as the export would; those of exported files are so already.
+Result<ImportedModel> load(const std::string& path) {
+    if (std::filesystem::is_directory(path)) return import_model(path);
+    auto checkpoint = load_checkpoint(path);
+    if (!checkpoint) return checkpoint.status();
+    round_to_exported(*checkpoint->model);
+    return ImportedModel{std::move(checkpoint->vocabulary), std::move(checkpoint->model)};
+}
+
+// A line that is written over, on a terminal only.
+void show_progress(int done, int total) {
+    if (isatty(STDERR_FILENO) == 0) return;
+    std::fprintf(stderr, "\r%d of %d questions%s", done, total, done == total ? "\n" : "");
 }
 
 void print(const Accuracy& accuracy) {
@@ -40,12 +63,25 @@ void print(const Accuracy& accuracy) {
     std::printf("%-34s %5d of %5d  %6.2f %%\n", "all", hits, trials, 100.0 * hits / std::max(1, trials));
 }
 
+// Fails when a question has no answer on the other side: that is another run, not a difference.
+int report(const AnswerComparison& comparison) {
+    for (const AnswerDifference& d : comparison.different)
+        std::printf("question %s: here \"%s\", there \"%s\"\n", d.question_id.c_str(), d.ours.c_str(),
+                    d.theirs.c_str());
+    const int compared = comparison.equal + static_cast<int>(comparison.different.size());
+    std::printf("%d of %d answers are equal, %.2f %%\n", comparison.equal, compared,
+                100.0 * comparison.equal / std::max(1, compared));
+    if (comparison.missing == 0) return 0;
+    return fail({Code::NotFound, std::to_string(comparison.missing) + " questions have no answer there"});
+}
+
 int run(int argc, char** argv) {
     if (argc < 2 || argc % 2 != 0) return usage();
     EvaluationPlan plan;
     plan.scenes = 900;
     int threads = 1;
     std::string out;
+    std::string against;
     for (int i = 2; i < argc; i += 2) {
         const std::string key = argv[i];
         const char* value = argv[i + 1];
@@ -65,6 +101,8 @@ int run(int argc, char** argv) {
             threads = std::atoi(value);
         else if (key == "--out")
             out = value;
+        else if (key == "--against")
+            against = value;
         else
             return usage();
     }
@@ -72,26 +110,34 @@ int run(int argc, char** argv) {
         plan.side > world::kFullSide)
         return usage();
     openblas_set_num_threads(threads);
-    const auto checkpoint = load_checkpoint(argv[1]);
-    if (!checkpoint) return fail(checkpoint.status());
-    round_to_exported(*checkpoint->model);
+    const auto trained = load(argv[1]);
+    if (!trained) return fail(trained.status());
+    AnswersById theirs;
+    if (!against.empty()) {
+        auto read = read_answers(against);
+        if (!read) return fail(read.status());
+        theirs = std::move(read).value();
+    }
     std::ofstream file;
     if (!out.empty()) file.open(out);
-    const Accuracy accuracy =
-        evaluate(*checkpoint->model, checkpoint->vocabulary, plan, [&](const Prediction& p) {
-            if (!file.is_open()) return;
-            nlohmann::ordered_json line;
-            line["question_id"] = p.question_id;
-            line["text"] = p.text;
-            line["answer"] = p.question->answer;
-            line["class_id"] = p.question->class_id;
-            line["form"] = world::name(p.question->form);
-            line["question"] = p.question->text;
-            line["correct"] = p.correct;
-            file << line.dump() << '\n';
-        });
+    AnswersById ours;
+    const Accuracy accuracy = evaluate(*trained->model, trained->vocabulary, plan, [&](const Prediction& p) {
+        ours[std::to_string(p.question_id)] = p.text;
+        show_progress(p.question_id + 1, plan.scenes * plan.questions_per_scene);
+        if (!file.is_open()) return;
+        nlohmann::ordered_json line;
+        line["question_id"] = p.question_id;
+        line["text"] = p.text;
+        line["answer"] = p.question->answer;
+        line["class_id"] = p.question->class_id;
+        line["form"] = world::name(p.question->form);
+        line["question"] = p.question->text;
+        line["correct"] = p.correct;
+        file << line.dump() << '\n';
+    });
     if (!out.empty() && !file) return fail({Code::Unavailable, "cannot write " + out});
     print(accuracy);
+    if (!against.empty()) return report(compare_answers(ours, theirs));
     return 0;
 }
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "export/export_model.h"
+#include "gguf/export_model.h"
 #include "train/checkpoint.h"
 
 namespace {
@@ -27,11 +27,11 @@ int main(int argc, char** argv) {
     std::error_code error;
     std::filesystem::create_directories(folder, error);
     if (error) return fail({clasp::Code::Unavailable, "cannot make the folder " + folder});
-    const std::string text = folder + "/clasp-tiny.gguf";
-    const std::string vision = folder + "/clasp-tiny-mmproj.gguf";
-    const clasp::Status text_status = export_text_model(*checkpoint->model, checkpoint->vocabulary, text);
+    const std::string text = folder + "/" + kTextFile;
+    const std::string vision = folder + "/" + kMmprojFile;
+    const clasp::Status text_status = text_file(*checkpoint->model, checkpoint->vocabulary).write(text);
     if (!text_status.ok()) return fail(text_status);
-    const clasp::Status vision_status = export_mmproj(*checkpoint->model, vision);
+    const clasp::Status vision_status = mmproj_file(*checkpoint->model).write(vision);
     if (!vision_status.ok()) return fail(vision_status);
     std::printf("%s %ju bytes\n%s %ju bytes\n", text.c_str(), std::filesystem::file_size(text),
                 vision.c_str(), std::filesystem::file_size(vision));

@@ -27,6 +27,8 @@ class GgufWriter {
     void add_tensor(const std::string& name, std::vector<std::uint64_t> shape, std::span<const float> values,
                     Type type);
 
+    // The whole file.
+    std::string bytes() const;
     // Writes to a temporary name and renames.
     Status write(const std::string& path) const;
 

@@ -1,19 +1,16 @@
-#include "export/gguf_writer.h"
+#include "gguf/writer.h"
 
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 
 #include "base/float_convert.h"
+#include "gguf/format.h"
 
 namespace clasp::training {
 namespace {
 
-constexpr std::uint32_t kVersion = 3;
-constexpr std::uint64_t kAlignment = 32;
-
-// Value types of the format.
-enum : std::uint32_t { kU32 = 4, kI32 = 5, kF32 = 6, kBool = 7, kString = 8, kArray = 9 };
+using namespace gguf;
 
 template <typename T>
 void append(std::string& out, const T& value) {
@@ -25,10 +22,6 @@ void append(std::string& out, const T& value) {
 void append_text(std::string& out, const std::string& text) {
     append<std::uint64_t>(out, text.size());
     out += text;
-}
-
-std::uint64_t padded(std::uint64_t size) {
-    return (size + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 }  // namespace
@@ -92,31 +85,34 @@ void GgufWriter::add_tensor(const std::string& name, std::vector<std::uint64_t> 
     tensors_.push_back(std::move(tensor));
 }
 
-Status GgufWriter::write(const std::string& path) const {
-    std::string head = "GGUF";
-    append(head, kVersion);
-    append<std::uint64_t>(head, tensors_.size());
-    append(head, key_count_);
-    head += keys_;
+std::string GgufWriter::bytes() const {
+    std::string out = "GGUF";
+    append(out, kVersion);
+    append<std::uint64_t>(out, tensors_.size());
+    append(out, key_count_);
+    out += keys_;
     std::uint64_t offset = 0;
     for (const Tensor& tensor : tensors_) {
-        append_text(head, tensor.name);
-        append<std::uint32_t>(head, static_cast<std::uint32_t>(tensor.shape.size()));
-        for (const std::uint64_t extent : tensor.shape) append(head, extent);
-        append(head, static_cast<std::uint32_t>(tensor.type));
-        append(head, offset);
+        append_text(out, tensor.name);
+        append<std::uint32_t>(out, static_cast<std::uint32_t>(tensor.shape.size()));
+        for (const std::uint64_t extent : tensor.shape) append(out, extent);
+        append(out, static_cast<std::uint32_t>(tensor.type));
+        append(out, offset);
         offset += padded(tensor.bytes.size());
     }
-    head.resize(padded(head.size()), '\0');
-
-    const std::string part = path + ".part";
-    std::ofstream file(part, std::ios::binary);
-    file.write(head.data(), static_cast<std::streamsize>(head.size()));
+    out.resize(padded(out.size()), '\0');
     for (const Tensor& tensor : tensors_) {
-        std::string bytes = tensor.bytes;
-        bytes.resize(padded(bytes.size()), '\0');
-        file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+        out += tensor.bytes;
+        out.resize(padded(out.size()), '\0');
     }
+    return out;
+}
+
+Status GgufWriter::write(const std::string& path) const {
+    const std::string part = path + ".part";
+    const std::string content = bytes();
+    std::ofstream file(part, std::ios::binary);
+    file.write(content.data(), static_cast<std::streamsize>(content.size()));
     file.close();
     if (!file) return {Code::Unavailable, "cannot write " + part};
     if (std::rename(part.c_str(), path.c_str()) != 0) return {Code::Unavailable, "cannot rename " + part};
