@@ -102,7 +102,6 @@ engine::VisualRequest visual_request(const AskRequest& request, const Policy& po
     seeing.want_gram = false;
     seeing.run = run;
     seeing.mass = plan.mass;
-    seeing.seed = request.select_seed;
     seeing.pool = &pool;
     seeing.cancel = request.cancel;
     if (run == nullptr) return seeing;
@@ -134,6 +133,7 @@ engine::StageChooser make_chooser(const AskRequest& request, const Policy& polic
     for (const engine::SeenImage& seen : visual.images) {
         engine::ChooserImage image;
         image.n_tokens = seen.n_tokens();
+        image.picture = seen.picture;
         if (!seen.gram.empty()) image.gram = {seen.gram.data(), seen.n_tokens(), seen.n_tokens()};
         image.grid = {seen.grid.height, seen.grid.width};
         image.places = seen.places;

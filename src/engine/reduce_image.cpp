@@ -168,7 +168,6 @@ class Reduction {
         input.keys = views_.keys;
         if (!gram.empty()) input.gram = {gram.data(), n, n};
         input.text = request_.text;
-        input.seed = request_.seed;
         input.pool = request_.pool;
         CLASP_RETURN_IF_ERROR(is_projected ? request_.run->after_projector(input, plan)
                                            : request_.run->after_encoder(input, plan));

@@ -131,6 +131,7 @@ Status StageChooser::choose_in_image(std::size_t image, const StageView& view, s
     const std::vector<float> bias = columns_of(view.rotation_bias, view.live.size(), begin, end);
     methods::StageInput input;
     input.image = image;
+    input.picture = state.tokens.picture;
     input.stage = view.stage;
     input.layer = static_cast<std::size_t>(view.layer);
     input.n_layers = options_.n_layers;

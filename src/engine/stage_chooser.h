@@ -34,7 +34,8 @@ struct StageChooserOptions {
 // The tokens of one image as they entered the decoder, borrowed.
 struct ChooserImage {
     std::size_t n_tokens = 0;
-    GramView gram = {};  // n_tokens x n_tokens; empty unless the method or masses need it
+    std::uint64_t picture = 0;  // a number that stands for its pixels
+    GramView gram = {};         // n_tokens x n_tokens; empty unless the method or masses need it
     methods::PatchGrid grid = {};
     std::span<const TokenIndex> places = {};  // per token: its patch; empty: token by token
     std::span<const float> masses = {};       // empty: all 1

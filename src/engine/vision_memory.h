@@ -15,6 +15,7 @@ namespace clasp::engine {
 
 struct PreparedPicture {
     std::vector<float> pixels;          // as the tower takes them
+    std::uint64_t number = 0;           // made from the pixels: the same picture has the same
     FeatureKey key;                     // of its vision layers; empty if nothing is remembered
     std::vector<std::string> warnings;  // of a picture that is damaged but readable
 };

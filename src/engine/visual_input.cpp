@@ -37,11 +37,11 @@ Result<std::vector<float>> preprocess(const Image& picture, const model::VisionI
 
 // The preprocessed pixels already say how the picture was treated, so pixels, model and numbers are all
 // that the layers depend on.
-FeatureKey feature_key(std::span<const float> pixels, const std::string& model_id, model::Compat compat) {
+FeatureKey feature_key(const base::Digest& pixels, const std::string& model_id, model::Compat compat) {
     base::Sha256 hash;
     hash.update(model_id);
     hash.update(compat == model::Compat::Original ? "original" : "llama.cpp");
-    hash.update(std::as_bytes(pixels));
+    hash.update(std::as_bytes(std::span(pixels)));
     return base::to_hex(hash.finish());
 }
 
@@ -88,13 +88,14 @@ bool has_all(const model::VisionLayers& layers, const model::EncodeRequest& need
 Result<model::VisionLayers> find_layers(const PreparedPicture& picture, const VisualRequest& request,
                                         model::VisionSession& session, VisionMemory* memory,
                                         double& encode_ms) {
-    model::EncodeRequest wanted = needed_blocks(request);
+    const model::EncodeRequest needed = needed_blocks(request);
+    model::EncodeRequest wanted = needed;
     const bool needs_class_row = request.run != nullptr && request.run->program().has_after_encoder;
     if (memory != nullptr) {
-        std::optional<model::VisionLayers> known = memory->layers().find(picture.key, wanted.layers);
+        std::optional<model::VisionLayers> known = memory->layers().find(picture.key, needed.layers);
         if (!known) known = memory->layers().find(picture.key, {});
-        if (known && has_all(*known, wanted, needs_class_row)) return std::move(*known);
-        wanted = memory->to_encode(wanted);
+        if (known && has_all(*known, needed, needs_class_row)) return std::move(*known);
+        wanted = memory->to_encode(needed);
         if (known) {
             add_parts(wanted.layers, known->layers);
             add_parts(wanted.class_attention, known->class_attention);
@@ -109,7 +110,7 @@ Result<model::VisionLayers> find_layers(const PreparedPicture& picture, const Vi
                            session.encode(picture.pixels, wanted, request.cancel));
     encode_ms += layers.encode_ms;
     if (memory != nullptr) {
-        memory->note_encoded(needed_blocks(request));
+        memory->note_encoded(needed);
         memory->layers().store(picture.key, layers);
     }
     return layers;
@@ -149,7 +150,9 @@ Result<std::shared_ptr<const PreparedPicture>> prepare(const ImageSource& source
     auto prepared = std::make_shared<PreparedPicture>();
     CLASP_ASSIGN_OR_RETURN(prepared->pixels, preprocess(picture, info, compat));
     prepared->warnings = std::move(picture.warnings);
-    if (memory != nullptr) prepared->key = feature_key(prepared->pixels, memory->model_id(), compat);
+    const base::Digest digest = base::sha256(std::as_bytes(std::span(prepared->pixels)));
+    std::memcpy(&prepared->number, digest.data(), sizeof prepared->number);
+    if (memory != nullptr) prepared->key = feature_key(digest, memory->model_id(), compat);
     if (is_named) memory->keep_picture(std::move(name), prepared);
     return std::shared_ptr<const PreparedPicture>(std::move(prepared));
 }
@@ -169,6 +172,7 @@ Result<VisualInput> prepare_images(const std::vector<ImageSource>& images, const
         }
         input.image_ms += watch.elapsed_ms();
         CLASP_ASSIGN_OR_RETURN(SeenImage seen, see_image(*picture, request, i, session, memory, input));
+        seen.picture = picture->number;
         input.images.push_back(std::move(seen));
     }
     return input;

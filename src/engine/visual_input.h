@@ -16,6 +16,7 @@ namespace clasp::engine {
 
 // The tokens of one image as they enter the decoder.
 struct SeenImage {
+    std::uint64_t picture = 0;                     // PreparedPicture::number
     Grid grid;                                     // of its patches
     std::vector<float> values;                     // tokens x width
     std::vector<TokenIndex> places;                // per token: its patch, or methods::kClassToken
@@ -48,7 +49,6 @@ struct VisualRequest {
     std::vector<std::size_t> keep;      // per image: tokens that are to enter the decoder; with run
     MassRule mass = MassRule::None;
     FeatureView text;  // the decoder's embeddings of the user's words, if the method wants them
-    std::uint64_t seed = 0;
     ThreadPool* pool = nullptr;
     const std::atomic<bool>* cancel = nullptr;
 };

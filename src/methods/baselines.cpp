@@ -1,5 +1,6 @@
 // The two baselines that every comparison needs: a random choice and an even one.
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "methods/methods.h"
@@ -9,30 +10,39 @@ namespace clasp::methods {
 
 namespace {
 
-// A well-mixed 64-bit number from the seed and a token (the finaliser of SplitMix64).
-std::uint64_t mixed(std::uint64_t seed, std::uint64_t token) {
-    std::uint64_t x = seed * 0x9e3779b97f4a7c15ULL + token + 1;
+constexpr double kLargestSeed = 4294967295.0;
+
+// A well-mixed 64-bit number from two (the finaliser of SplitMix64).
+std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
+    std::uint64_t x = a * 0x9e3779b97f4a7c15ULL + b + 1;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
     return x ^ (x >> 31);
 }
 
-// Each token draws a number from the seed and its own index, the lowest stay. The same token keeps its
-// number at every stage, so a later stage keeps a random part of the earlier one.
+// Each token draws a number from the seed, its picture and its own index, the lowest stay. The same token
+// keeps its number at every stage, so a later stage keeps a random part of the earlier one; another picture
+// loses other places.
 class RandomRun : public MethodRun {
    public:
-    explicit RandomRun(const Setup& setup) { program_ = staged_program(setup, {}); }
+    explicit RandomRun(const Setup& setup) {
+        program_ = staged_program(setup, {});
+        if (setup.settings.has("seed")) seed_ = setup.settings.integer("seed");
+    }
 
     Status at_stage(const StageInput& input, Plan& plan) override {
         std::vector<TokenIndex> order(input.live.begin(), input.live.end());
         const auto end = order.begin() + static_cast<std::ptrdiff_t>(input.keep);
-        std::nth_element(order.begin(), end, order.end(), [&](TokenIndex a, TokenIndex b) {
-            return mixed(input.seed, a) < mixed(input.seed, b);
-        });
+        const std::uint64_t seed = mixed(seed_.value_or(input.seed), input.picture);
+        std::nth_element(order.begin(), end, order.end(),
+                         [&](TokenIndex a, TokenIndex b) { return mixed(seed, a) < mixed(seed, b); });
         std::sort(order.begin(), end);
         plan.keep_all_of(std::span(order).first(input.keep), Reason::Coverage);
         return ok_status();
     }
+
+   private:
+    std::optional<std::uint64_t> seed_;  // else the request's
 };
 
 // The middles of `keep` equal pieces of the live list.
@@ -57,8 +67,14 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
 
 Method random_method() {
     return {.name = "random",
-            .summary = "tokens drawn at random from the seed",
+            .summary = "tokens drawn at random from the seed and the picture",
             .uses_schedule = true,
+            .options = {{.name = "seed",
+                         .help = "seed of the draw; without it that of --select-seed",
+                         .fallback = "",
+                         .type = OptionSpec::Type::Integer,
+                         .min = 0,
+                         .max = kLargestSeed}},
             .start = start<RandomRun>};
 }
 

@@ -112,7 +112,6 @@ struct ImageInput {
     std::span<const BlockValues> keys;             // (n + 1) x width, row 0 the class token
     GramView gram;                                 // after the projector only
     FeatureView text;                              // embeddings of the user's words
-    std::uint64_t seed = 0;
     ThreadPool* pool = nullptr;
 };
 
@@ -124,7 +123,8 @@ const FeatureView& values_of(std::span<const BlockValues> values, std::size_t bl
 // The tokens of one image. Token indices count that image's tokens as they entered the decoder.
 struct StageInput {
     std::size_t image = 0;
-    std::size_t stage = 0;  // number in Program::stages
+    std::uint64_t picture = 0;  // a number that stands for its pixels, for methods that draw
+    std::size_t stage = 0;      // number in Program::stages
     std::size_t layer = 0;
     std::size_t n_layers = 0;
     PatchGrid grid;

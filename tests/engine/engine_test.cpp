@@ -319,6 +319,25 @@ TEST_F(EngineTest, FastvFollowsItsPaperOnRequest) {
     EXPECT_THAT(error_of(asked), HasSubstr("a single stage"));
 }
 
+TEST_F(EngineTest, ARandomChoiceFollowsSeedAndPicture) {
+    AskRequest asked = request();
+    asked.method = "random";
+    asked.budget = {BudgetSpec::Kind::Tokens, 20};
+    const auto kept = [&] { return ask(asked).stages.front().kept; };
+    const auto first = kept();
+    EXPECT_EQ(kept(), first);
+    asked.select_seed = 1;
+    const auto other_seed = kept();
+    EXPECT_NE(other_seed, first);
+    asked.select_seed = 0;
+    asked.method_options = {"seed=1"};
+    EXPECT_EQ(kept(), other_seed);
+    asked.method_options.clear();
+    const std::string other = picture(2);
+    asked.images = {{{}, other}};
+    EXPECT_NE(kept(), first);
+}
+
 TEST_F(EngineTest, PoliciesMayAskForRaters) {
     AskRequest asked = request();
     asked.policy = *find_profile("llava");

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -143,6 +144,41 @@ TEST(Methods, RandomIsNested) {
         const auto& narrow = outcome->stages[i].plan.kept;
         EXPECT_TRUE(std::includes(wide.begin(), wide.end(), narrow.begin(), narrow.end()));
     }
+}
+
+// Over many pictures every place stays about as often as any other, and so does every pair of neighbours:
+// the expected share is k / n and k (k - 1) / (n (n - 1)).
+TEST(Methods, RandomDrawsEveryPlaceAlikeAndAnewForEachPicture) {
+    constexpr std::size_t kTokens = 40;
+    constexpr std::size_t kKeep = 10;
+    constexpr std::size_t kPictures = 4000;
+    const Method& random = method_of("random");
+    const auto run = random.start(make_setup(random, FakeModel{}, 40.0)).value();
+    std::vector<TokenIndex> live(kTokens);
+    std::iota(live.begin(), live.end(), 0U);
+    std::vector<int> stays(kTokens), stays_with_next(kTokens);
+    for (std::size_t picture = 0; picture < kPictures; ++picture) {
+        StageInput input;
+        input.picture = picture;
+        input.live = live;
+        input.keep = kKeep;
+        Plan plan;
+        ASSERT_TRUE(run->at_stage(input, plan).ok());
+        std::vector<bool> is_kept(kTokens);
+        for (const TokenIndex token : plan.kept) is_kept[token] = true;
+        for (std::size_t t = 0; t < kTokens; ++t) {
+            stays[t] += is_kept[t];
+            stays_with_next[t] += is_kept[t] && is_kept[(t + 1) % kTokens];
+        }
+    }
+    // Five standard deviations of a binomial.
+    const auto expect_near = [&](const std::vector<int>& counts, double share) {
+        const double mean = share * kPictures;
+        const double bound = 5 * std::sqrt(mean * (1 - share));
+        for (const int count : counts) EXPECT_NEAR(count, mean, bound);
+    };
+    expect_near(stays, 10.0 / 40);
+    expect_near(stays_with_next, 10.0 * 9 / (40 * 39));
 }
 
 TEST(Methods, UniformSpreadsOverTheLiveTokens) {
