@@ -29,6 +29,16 @@ Option position_mode_option() {
         .choices = {"official", "keep", "compact"}};
 }
 
+Option select_seed_option() {
+    return {.name = "select-seed",
+            .type = OptionType::Integer,
+            .value = "S",
+            .fallback = "0",
+            .help = "seed of methods that draw, and of the clustering's start (0: deterministic)",
+            .min = 0,
+            .max = 9e15};
+}
+
 std::vector<Option> request_options() {
     return {
         {.name = "budget",
@@ -72,13 +82,7 @@ std::vector<Option> request_options() {
          .fallback = "original",
          .help = "whose numbers: the original model's, or llama.cpp's for side-by-side tests",
          .choices = {"original", "llama.cpp"}},
-        {.name = "select-seed",
-         .type = OptionType::Integer,
-         .value = "S",
-         .fallback = "0",
-         .help = "seed of methods that draw, and of the clustering's start (0: deterministic)",
-         .min = 0,
-         .max = 9e15},
+        select_seed_option(),
     };
 }
 

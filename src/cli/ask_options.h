@@ -14,6 +14,7 @@ namespace clasp::cli {
 std::vector<Option> request_options();
 Option budget_kind_option();
 Option position_mode_option();
+Option select_seed_option();
 // Threads and vision weights: what changes how fast it comes.
 std::vector<Option> engine_options();
 Status check_request_options(const Arguments& arguments);

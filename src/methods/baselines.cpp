@@ -10,7 +10,7 @@ namespace clasp::methods {
 
 namespace {
 
-constexpr double kLargestSeed = 4294967295.0;
+constexpr double kLargestSeed = 9e15;  // what a double counts exactly
 
 // A well-mixed 64-bit number from two (the finaliser of SplitMix64).
 std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
