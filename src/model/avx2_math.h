@@ -1,9 +1,12 @@
-// Private to files compiled with -mavx2 -mfma: functions of eight floats at a time.
+// Private to files compiled with -mavx2 -mfma or more: functions of eight floats at a time.
 #pragma once
 
 #include <immintrin.h>
 
 namespace clasp::model {
+
+// A copy per file: the linker must not choose between copies for different processors.
+namespace {
 
 // exp(x) for x in [-87, 87], relative error below 2^-22: 2^n times a polynomial of degree 6 in the rest.
 // Values beyond are taken as -87 or 87; NaN stays NaN (min and max return their second operand then).
@@ -25,5 +28,7 @@ inline __m256 exponential(__m256 x) {
         _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);
     return _mm256_mul_ps(p, _mm256_castsi256_ps(power));
 }
+
+}  // namespace
 
 }  // namespace clasp::model

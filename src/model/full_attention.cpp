@@ -28,7 +28,7 @@ std::size_t head_size(const FullAttention& shape, std::size_t n_rows) {
     return keys_size(shape, n_rows) + n_rows * shape.head_width;
 }
 
-#ifdef CLASP_HAVE_AVX2_KERNEL
+#ifdef CLASP_HAVE_X86_KERNELS
 
 // One tile of rows of one head.
 struct Tile {
@@ -37,18 +37,27 @@ struct Tile {
     std::size_t n_rows = 0;     // that exist
 };
 
-void attend_tile(const FullAttention& shape, const Tile& tile, const float* packed, std::size_t n_keys) {
+using Multiply = void (*)(const Step&);
+constexpr std::size_t kPanelsAtOnce = 2;
+
+std::size_t panels_from(std::size_t column, std::size_t n_columns) {
+    return std::min(kPanelsAtOnce, (n_columns - column + kPanel - 1) / kPanel);
+}
+
+void attend_tile(const FullAttention& shape, const Tile& tile, const float* packed, std::size_t n_keys,
+                 Multiply multiply) {
     alignas(64) float scores[kTile * kMaxRows];
     const std::size_t stride = padded(n_keys);
     Step step;
     step.depth = shape.head_width;
-    for (std::size_t key = 0; key < n_keys; key += kPanel) {
+    for (std::size_t key = 0; key < n_keys; key += kPanelsAtOnce * kPanel) {
+        step.n_panels = panels_from(key, n_keys);
         step.b = packed + key * shape.head_width;
         for (std::size_t row = 0; row < kTile; ++row) {
             step.a[row] = tile.query[row];
             step.c[row] = scores + row * stride + key;
         }
-        multiply_avx2(step);
+        multiply(step);
     }
     float sums[kTile];
     for (std::size_t row = 0; row < kTile; ++row) {
@@ -58,13 +67,14 @@ void attend_tile(const FullAttention& shape, const Tile& tile, const float* pack
     }
     const float* values = packed + keys_size(shape, n_keys);
     step.depth = n_keys;
-    for (std::size_t column = 0; column < shape.head_width; column += kPanel) {
+    for (std::size_t column = 0; column < shape.head_width; column += kPanelsAtOnce * kPanel) {
+        step.n_panels = panels_from(column, shape.head_width);
         step.b = values + column * n_keys;
         for (std::size_t row = 0; row < kTile; ++row) {
             step.a[row] = scores + row * stride;
             step.c[row] = tile.y[row] + column;
         }
-        multiply_avx2(step);
+        multiply(step);
     }
     for (std::size_t row = 0; row < tile.n_rows; ++row) {
         scale_avx2(tile.y[row], shape.head_width, 1.0F / sums[row]);
@@ -76,7 +86,7 @@ void attend_tile(const FullAttention& shape, const Tile& tile, const float* pack
 }  // namespace
 
 bool FullAttention::fits(std::size_t n_rows) const {
-#ifdef CLASP_HAVE_AVX2_KERNEL
+#ifdef CLASP_HAVE_X86_KERNELS
     return PackedMatrix::is_fast() && head_width % kPanel == 0 && head_width > 0 && head_width <= kMaxRows &&
            n_rows > 0 && n_rows <= kMaxRows;
 #else
@@ -110,11 +120,13 @@ void FullAttention::pack(const float* qkv, std::size_t n_rows, std::size_t part,
 
 void FullAttention::attend([[maybe_unused]] const float* qkv, [[maybe_unused]] const float* packed,
                            [[maybe_unused]] std::size_t n_rows, [[maybe_unused]] std::size_t part,
-                           [[maybe_unused]] std::size_t n_parts, [[maybe_unused]] float* y) const {
-#ifdef CLASP_HAVE_AVX2_KERNEL
+                           [[maybe_unused]] std::size_t n_parts, [[maybe_unused]] float* y,
+                           [[maybe_unused]] KernelSet kernels) const {
+#ifdef CLASP_HAVE_X86_KERNELS
     const std::size_t width = n_heads * head_width;
     const std::size_t n_tiles = (n_rows + kTile - 1) / kTile;
     const std::size_t n_items = n_heads * n_tiles;
+    const Multiply multiply = kernels == KernelSet::Avx512 ? multiply_avx512 : multiply_avx2;
     float nowhere[kMaxRows];
     for (std::size_t item = n_items * part / n_parts; item < n_items * (part + 1) / n_parts; ++item) {
         const std::size_t head = item / n_tiles;
@@ -126,7 +138,7 @@ void FullAttention::attend([[maybe_unused]] const float* qkv, [[maybe_unused]] c
             tile.query[i] = qkv + row * 3 * width + head * head_width;
             tile.y[i] = i < tile.n_rows ? y + row * width + head * head_width : nowhere;
         }
-        attend_tile(*this, tile, packed + head * head_size(*this, n_rows), n_rows);
+        attend_tile(*this, tile, packed + head * head_size(*this, n_rows), n_rows, multiply);
     }
 #endif
 }

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 
+#include "model/kernel_set.h"
+
 namespace clasp::model {
 
 struct FullAttention {
@@ -22,9 +24,9 @@ struct FullAttention {
     // Packs part `part` of `n_parts`; all parts must be done before attend().
     void pack(const float* qkv, std::size_t n_rows, std::size_t part, std::size_t n_parts,
               float* packed) const;
-    // y: n_rows rows of n_heads * head_width.
+    // y: n_rows rows of n_heads * head_width. kernels: not Scalar; all give the same bits.
     void attend(const float* qkv, const float* packed, std::size_t n_rows, std::size_t part,
-                std::size_t n_parts, float* y) const;
+                std::size_t n_parts, float* y, KernelSet kernels = fastest_kernels()) const;
 };
 
 }  // namespace clasp::model

@@ -19,12 +19,10 @@ inline void store(float* c, __m256 low, __m256 high) {
     _mm256_storeu_ps(c + 8, high);
 }
 
-}  // namespace
-
-void multiply_avx2(const Step& step) {
+inline void multiply_panel(const Step& step, std::size_t panel) {
     __m256 s00 = _mm256_setzero_ps(), s01 = s00, s10 = s00, s11 = s00, s20 = s00, s21 = s00;
     __m256 s30 = s00, s31 = s00, s40 = s00, s41 = s00, s50 = s00, s51 = s00;
-    const float* b = step.b;
+    const float* b = step.b + panel * step.depth * kPanel;
     for (std::size_t i = 0; i < step.depth; ++i, b += kPanel) {
         const __m256 low = _mm256_loadu_ps(b);
         const __m256 high = _mm256_loadu_ps(b + 8);
@@ -35,12 +33,18 @@ void multiply_avx2(const Step& step) {
         accumulate(s40, s41, step.a[4] + i, low, high);
         accumulate(s50, s51, step.a[5] + i, low, high);
     }
-    store(step.c[0], s00, s01);
-    store(step.c[1], s10, s11);
-    store(step.c[2], s20, s21);
-    store(step.c[3], s30, s31);
-    store(step.c[4], s40, s41);
-    store(step.c[5], s50, s51);
+    store(step.c[0] + panel * kPanel, s00, s01);
+    store(step.c[1] + panel * kPanel, s10, s11);
+    store(step.c[2] + panel * kPanel, s20, s21);
+    store(step.c[3] + panel * kPanel, s30, s31);
+    store(step.c[4] + panel * kPanel, s40, s41);
+    store(step.c[5] + panel * kPanel, s50, s51);
+}
+
+}  // namespace
+
+void multiply_avx2(const Step& step) {
+    for (std::size_t panel = 0; panel < step.n_panels; ++panel) multiply_panel(step, panel);
 }
 
 float exponentials_avx2(float* scores, std::size_t n, float scale) {

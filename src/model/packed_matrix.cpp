@@ -12,20 +12,6 @@ namespace clasp::model {
 
 namespace packed {
 
-// y = W x + b for packed rows of x.
-struct Product {
-    const std::int16_t* weights;
-    const float* weight_scales;
-    std::size_t n_inputs;
-    std::size_t n_outputs;
-    const std::int32_t* inputs;
-    const float* input_scales;
-    std::size_t n_rows;
-    const float* bias;
-    Epilogue epilogue;
-    float* y;
-};
-
 namespace {
 
 float finish(float value, Epilogue epilogue) {
@@ -103,22 +89,13 @@ std::size_t value_pairs(std::size_t n_inputs, std::size_t n_rows) {
 }
 
 float round_block(const float* x, std::size_t n, int max, std::int16_t* out) {
-#ifdef CLASP_HAVE_AVX2_KERNEL
+#ifdef CLASP_HAVE_X86_KERNELS
     if (PackedMatrix::is_fast()) return round_block_avx2(x, n, max, out);
 #endif
     return round_block_scalar(x, n, max, out);
 }
 
 }  // namespace
-
-bool PackedMatrix::is_fast() {
-#ifdef CLASP_HAVE_AVX2_KERNEL
-    static const bool supported = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
-    return supported;
-#else
-    return false;
-#endif
-}
 
 bool PackedMatrix::fits(std::size_t n_inputs, std::size_t n_outputs) {
     return n_inputs % 16 == 0 && n_outputs % kPanel == 0 && n_inputs > 0 && n_outputs > 0;
@@ -191,6 +168,20 @@ void PackedMatrix::pack_rows(const float* x, std::size_t n_inputs, std::size_t n
 
 namespace {
 
+// y = W x + b for packed rows of x.
+struct Product {
+    const std::int16_t* weights;
+    const float* weight_scales;
+    std::size_t n_inputs;
+    std::size_t n_outputs;
+    const std::int32_t* inputs;
+    const float* input_scales;
+    std::size_t n_rows;
+    const float* bias;
+    Epilogue epilogue;
+    float* y;
+};
+
 struct Span {
     std::size_t begin;
     std::size_t end;
@@ -200,12 +191,15 @@ struct Span {
 constexpr std::size_t kTilesAtOnce = 25;
 constexpr std::size_t kBlocksAtOnce = 4;
 
-// One panel of outputs. Its sums wait in the first-level cache until the last of these blocks.
-template <void (*run)(const Step&)>
-void multiply_panel(const Product& product, std::size_t panel, Span tiles, Span blocks) {
-    alignas(64) float waiting[kTilesAtOnce * kTile * kPanel];
+// A few panels of outputs. Their sums wait in the first-level cache until the last of these blocks.
+template <void (*run)(const Step&), std::size_t kMostPanels>
+void multiply_strip(const Product& product, Span panels, Span tiles, Span blocks) {
+    alignas(64) float waiting[kTilesAtOnce * kTile * kPanel * kMostPanels];
     const std::size_t n_tiles = tile_count(product.n_rows);
+    const std::size_t panel = panels.begin;
+    const std::size_t width_of_strip = (panels.end - panels.begin) * kPanel;
     Step step;
+    step.n_panels = panels.end - panels.begin;
     step.epilogue = static_cast<int>(product.epilogue);
     step.bias = product.bias != nullptr ? product.bias + panel * kPanel : nullptr;
     for (std::size_t block = blocks.begin; block < blocks.end; ++block) {
@@ -216,10 +210,10 @@ void multiply_panel(const Product& product, std::size_t panel, Span tiles, Span 
         step.weights = product.weights + block * kBlock * product.n_outputs + panel * kPanel * width;
         step.weight_scales = product.weight_scales + block * product.n_outputs + panel * kPanel;
         step.is_last = block + 1 == block_count(product.n_inputs);
-        step.sums_stride = from_y ? product.n_outputs : kPanel;
-        step.y_stride = to_y ? product.n_outputs : kPanel;
+        step.sums_stride = from_y ? product.n_outputs : width_of_strip;
+        step.y_stride = to_y ? product.n_outputs : width_of_strip;
         for (std::size_t tile = tiles.begin; tile < tiles.end; ++tile) {
-            float* wait = waiting + (tile - tiles.begin) * kTile * kPanel;
+            float* wait = waiting + (tile - tiles.begin) * kTile * width_of_strip;
             float* y = product.y + tile * kTile * product.n_outputs + panel * kPanel;
             step.inputs = product.inputs + (block * kBlock * n_tiles + tile * width) * kTile / 2;
             step.input_scales = product.input_scales + (block * n_tiles + tile) * kTile;
@@ -232,7 +226,7 @@ void multiply_panel(const Product& product, std::size_t panel, Span tiles, Span 
     }
 }
 
-template <void (*run)(const Step&)>
+template <void (*run)(const Step&), std::size_t kMostPanels>
 void multiply_panels(const Product& product, Span panels) {
     const std::size_t n_tiles = tile_count(product.n_rows);
     const std::size_t n_blocks = block_count(product.n_inputs);
@@ -240,8 +234,9 @@ void multiply_panels(const Product& product, Span panels) {
         const Span tiles = {tile, std::min(tile + kTilesAtOnce, n_tiles)};
         for (std::size_t block = 0; block < n_blocks; block += kBlocksAtOnce) {
             const Span blocks = {block, std::min(block + kBlocksAtOnce, n_blocks)};
-            for (std::size_t panel = panels.begin; panel < panels.end; ++panel) {
-                multiply_panel<run>(product, panel, tiles, blocks);
+            for (std::size_t panel = panels.begin; panel < panels.end; panel += kMostPanels) {
+                const Span strip = {panel, std::min(panel + kMostPanels, panels.end)};
+                multiply_strip<run, kMostPanels>(product, strip, tiles, blocks);
             }
         }
     }
@@ -249,28 +244,21 @@ void multiply_panels(const Product& product, Span panels) {
 
 }  // namespace
 
-packed::Product PackedMatrix::product(const void* packed, std::size_t n_rows, const float* bias,
-                                      Epilogue epilogue, float* y) const {
-    const auto* inputs = static_cast<const std::int32_t*>(packed);
-    const auto* input_scales = reinterpret_cast<const float*>(inputs + value_pairs(n_inputs_, n_rows));
-    return {values_.get(), scales_.get(), n_inputs_, n_outputs_, inputs,
-            input_scales,  n_rows,        bias,      epilogue,   y};
-}
-
 void PackedMatrix::multiply(const void* packed, std::size_t n_rows, const float* bias, Epilogue epilogue,
-                            std::size_t part, std::size_t n_parts, float* y) const {
+                            std::size_t part, std::size_t n_parts, float* y, KernelSet kernels) const {
     const std::size_t n_panels = n_outputs_ / kPanel;
     const Span panels = {n_panels * part / n_parts, n_panels * (part + 1) / n_parts};
-    const Product all = product(packed, n_rows, bias, epilogue, y);
-#ifdef CLASP_HAVE_AVX2_KERNEL
-    if (is_fast()) return multiply_panels<step_avx2>(all, panels);
+    const auto* inputs = static_cast<const std::int32_t*>(packed);
+    const auto* input_scales = reinterpret_cast<const float*>(inputs + value_pairs(n_inputs_, n_rows));
+    const Product product = {values_.get(), scales_.get(), n_inputs_, n_outputs_, inputs,
+                             input_scales,  n_rows,        bias,      epilogue,   y};
+    switch (kernels) {
+#ifdef CLASP_HAVE_X86_KERNELS
+        case KernelSet::Avx512: return multiply_panels<step_avx512, kAvx512Panels>(product, panels);
+        case KernelSet::Avx2: return multiply_panels<step_avx2, 1>(product, panels);
 #endif
-    multiply_panels<step_scalar>(all, panels);
-}
-
-void PackedMatrix::multiply_scalar(const void* packed, std::size_t n_rows, const float* bias,
-                                   Epilogue epilogue, float* y) const {
-    multiply_panels<step_scalar>(product(packed, n_rows, bias, epilogue, y), {0, n_outputs_ / kPanel});
+        default: return multiply_panels<step_scalar, 1>(product, panels);
+    }
 }
 
 }  // namespace clasp::model

@@ -1,22 +1,21 @@
-// Products y = W x + b in 16-bit integers, for processors without fast low-precision units.
+// Products y = W x + b in 16-bit integers.
 //
 // Inputs are cut into blocks of 256. In each block every row of W and every row of x has its own scale;
 // W is rounded to 12 bits, x to 13, so the sum over a block fits 32 bits exactly. Blocks are added in
 // float32. The rounding is about that of half precision, the speed on AVX2 about twice that of float32:
-// one instruction multiplies and adds 16 pairs, where a fused multiply-add does 8.
+// one instruction multiplies and adds 16 pairs, where a fused multiply-add does 8. With VNNI it is 32 pairs,
+// sum included.
 //
-// Results do not depend on how the work is split over threads.
+// Results do not depend on how the work is split over threads, nor on the kernel.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
-namespace clasp::model {
+#include "model/kernel_set.h"
 
-namespace packed {
-struct Product;
-}
+namespace clasp::model {
 
 // What happens to W x + b before it is stored.
 enum class Epilogue : std::uint8_t { None, QuickGelu, Gelu };
@@ -24,7 +23,7 @@ enum class Epilogue : std::uint8_t { None, QuickGelu, Gelu };
 class PackedMatrix {
    public:
     // The processor has a kernel that is worth using.
-    static bool is_fast();
+    static bool is_fast() { return fastest_kernels() != KernelSet::Scalar; }
     // Shapes that the layout can hold: whole panels of outputs, whole vectors of inputs.
     static bool fits(std::size_t n_inputs, std::size_t n_outputs);
 
@@ -47,18 +46,14 @@ class PackedMatrix {
     static void pack_rows(const float* x, std::size_t n_inputs, std::size_t n_rows, std::size_t part,
                           std::size_t n_parts, void* packed);
     // Computes the outputs of part `part` of `n_parts` for all rows; y: n_rows x n_outputs. bias: n_outputs
-    // values, or null.
+    // values, or null. All kernels give the same bits, but for the scalar one's exponential in the epilogue,
+    // which the others approximate to about one unit in the last place.
     void multiply(const void* packed, std::size_t n_rows, const float* bias, Epilogue epilogue,
-                  std::size_t part, std::size_t n_parts, float* y) const;
-    // The same without vector instructions: what multiply() must give, bit for bit but for the epilogue's
-    // exponential, which is approximated there to about one unit in the last place.
-    void multiply_scalar(const void* packed, std::size_t n_rows, const float* bias, Epilogue epilogue,
-                         float* y) const;
+                  std::size_t part, std::size_t n_parts, float* y,
+                  KernelSet kernels = fastest_kernels()) const;
 
    private:
     PackedMatrix() = default;
-    [[nodiscard]] packed::Product product(const void* packed, std::size_t n_rows, const float* bias,
-                                          Epilogue epilogue, float* y) const;
 
     std::size_t n_inputs_ = 0;
     std::size_t n_outputs_ = 0;

@@ -30,7 +30,8 @@ FullAttention attention_of(const Shape& shape) {
     return {shape.n_heads, shape.head_width, 1.0F / std::sqrt(static_cast<float>(shape.head_width))};
 }
 
-std::vector<float> run(const Shape& shape, const std::vector<float>& qkv, std::size_t n_parts = 1) {
+std::vector<float> run(const Shape& shape, const std::vector<float>& qkv, std::size_t n_parts = 1,
+                       KernelSet kernels = fastest_kernels()) {
     const FullAttention attention = attention_of(shape);
     std::vector<float> packed(attention.packed_size(shape.n_rows));
     std::vector<float> y(shape.n_rows * shape.n_heads * shape.head_width, NAN);
@@ -38,7 +39,7 @@ std::vector<float> run(const Shape& shape, const std::vector<float>& qkv, std::s
         attention.pack(qkv.data(), shape.n_rows, part, n_parts, packed.data());
     }
     for (std::size_t part = 0; part < n_parts; ++part) {
-        attention.attend(qkv.data(), packed.data(), shape.n_rows, part, n_parts, y.data());
+        attention.attend(qkv.data(), packed.data(), shape.n_rows, part, n_parts, y.data(), kernels);
     }
     return y;
 }
@@ -84,6 +85,16 @@ TEST_P(FullAttentionShapes, EqualsTheFormula) {
     const std::vector<float> got = run(GetParam(), qkv);
     const std::vector<float> wanted = slow(GetParam(), qkv);
     for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], wanted[i], 2e-6) << "value " << i;
+}
+
+TEST_P(FullAttentionShapes, EveryKernelGivesTheSameBits) {
+    const std::vector<float> qkv = random_rows(GetParam());
+    const std::vector<float> wanted = run(GetParam(), qkv);
+    for (const KernelSet kernels : kernel_sets()) {
+        if (kernels != KernelSet::Scalar) {
+            EXPECT_EQ(run(GetParam(), qkv, 1, kernels), wanted);
+        }
+    }
 }
 
 TEST_P(FullAttentionShapes, PartsChangeNoBit) {

@@ -61,11 +61,11 @@ std::vector<double> exact(const Problem& problem, const Shape& shape) {
 }
 
 std::vector<float> multiply(const Problem& problem, const Shape& shape, Epilogue epilogue,
-                            std::size_t n_parts = 1) {
+                            std::size_t n_parts = 1, KernelSet kernels = fastest_kernels()) {
     std::vector<float> y(shape.n_rows * shape.n_outputs, NAN);
     for (std::size_t part = 0; part < n_parts; ++part) {
         problem.matrix->multiply(problem.packed.data(), shape.n_rows, problem.bias.data(), epilogue, part,
-                                 n_parts, y.data());
+                                 n_parts, y.data(), kernels);
     }
     return y;
 }
@@ -87,12 +87,13 @@ TEST_P(Packed, IsCloseToTheExactProduct) {
     EXPECT_LT(rms_error(multiply(problem, GetParam(), Epilogue::None), exact(problem, GetParam())), 6e-4);
 }
 
-TEST_P(Packed, VectorKernelEqualsTheScalarOneBitForBit) {
+TEST_P(Packed, EveryKernelEqualsTheScalarOneBitForBit) {
     const Problem problem = make(GetParam());
-    std::vector<float> y(GetParam().n_rows * GetParam().n_outputs);
-    problem.matrix->multiply_scalar(problem.packed.data(), GetParam().n_rows, problem.bias.data(),
-                                    Epilogue::None, y.data());
-    EXPECT_EQ(multiply(problem, GetParam(), Epilogue::None), y);
+    const std::vector<float> wanted = multiply(problem, GetParam(), Epilogue::None, 1, KernelSet::Scalar);
+    for (const KernelSet kernels : kernel_sets()) {
+        EXPECT_EQ(multiply(problem, GetParam(), Epilogue::None, 1, kernels), wanted)
+            << "set " << static_cast<int>(kernels);
+    }
 }
 
 TEST_P(Packed, PartsChangeNoBit) {
@@ -108,10 +109,13 @@ TEST_P(Packed, PartsChangeNoBit) {
 TEST_P(Packed, EpiloguesMatchTheirFormulas) {
     const Problem problem = make(GetParam());
     for (const Epilogue epilogue : {Epilogue::QuickGelu, Epilogue::Gelu}) {
-        std::vector<float> wanted(GetParam().n_rows * GetParam().n_outputs);
-        problem.matrix->multiply_scalar(problem.packed.data(), GetParam().n_rows, problem.bias.data(),
-                                        epilogue, wanted.data());
+        const std::vector<float> wanted = multiply(problem, GetParam(), epilogue, 1, KernelSet::Scalar);
         const std::vector<float> got = multiply(problem, GetParam(), epilogue);
+        // Vector kernels share their exponential.
+        for (const KernelSet kernels : kernel_sets()) {
+            if (kernels == KernelSet::Scalar) continue;
+            EXPECT_EQ(multiply(problem, GetParam(), epilogue, 1, kernels), got);
+        }
         for (std::size_t i = 0; i < got.size(); ++i) {
             EXPECT_NEAR(got[i], wanted[i], 1e-6F + 1e-6F * std::abs(wanted[i])) << i;
         }
