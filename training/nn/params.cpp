@@ -17,6 +17,10 @@ std::uint64_t hash_name(std::string_view name) {
 
 }  // namespace
 
+bool is_auxiliary(const Param& param) {
+    return param.name.starts_with("aux.");
+}
+
 ParamId ParamStore::add(std::string name, int rows, int columns, bool decays) {
     Param param{std::move(name), values_.size(), rows, columns, decays};
     const std::size_t total = values_.size() + param.size();
@@ -52,6 +56,10 @@ ParamId ParamStore::find(std::string_view name) const {
 
 void ParamStore::zero_grads() {
     std::ranges::fill(grads_, 0.0F);
+}
+
+void ParamStore::zero_grad(ParamId id) {
+    std::fill_n(grad(id), params_[id].size(), 0.0F);
 }
 
 float gradient_norm(ParamStore& store) {

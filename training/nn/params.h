@@ -20,6 +20,9 @@ struct Param {
     std::size_t size() const { return static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns); }
 };
 
+// Heads that only training has: no exported file holds them.
+bool is_auxiliary(const Param& param);
+
 // A handle that stays valid while the store grows.
 using ParamId = std::size_t;
 
@@ -47,6 +50,7 @@ class ParamStore {
     const std::vector<float>& second_moments() const { return second_; }
 
     void zero_grads();
+    void zero_grad(ParamId id);
 
    private:
     ParamId add(std::string name, int rows, int columns, bool decays);

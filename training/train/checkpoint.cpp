@@ -77,10 +77,6 @@ class Reader {
     std::istream& in_;
 };
 
-bool is_auxiliary(const std::string& name) {
-    return name.starts_with("aux.");
-}
-
 }  // namespace
 
 Status save_checkpoint(const std::string& path, const RunState& state, const Vocabulary& vocabulary,
@@ -140,16 +136,16 @@ Result<Checkpoint> load_checkpoint(const std::string& path) {
             if (id == store.params().size()) continue;
             const Param& param = store.info(id);
             // An auxiliary head may have got or lost classes since; the others keep their places.
-            if (stored.size() != param.size() && !is_auxiliary(param.name))
+            if (stored.size() != param.size() && !is_auxiliary(param))
                 return Status(Code::Corrupt,
                               "the checkpoint " + path + " has a wrong size for " + param.name);
             std::copy_n(stored.begin(), std::min(stored.size(), param.size()),
                         values->begin() + static_cast<std::ptrdiff_t>(param.offset));
         }
-        if (id != store.params().size() && !is_auxiliary(store.info(id).name)) ++known;
+        if (id != store.params().size() && !is_auxiliary(store.info(id))) ++known;
     }
     const auto wanted =
-        std::ranges::count_if(store.params(), [](const Param& param) { return !is_auxiliary(param.name); });
+        std::ranges::count_if(store.params(), [](const Param& param) { return !is_auxiliary(param); });
     if (!file || std::cmp_not_equal(known, wanted))
         return Status(Code::Corrupt, "the checkpoint " + path + " is damaged");
     return checkpoint;

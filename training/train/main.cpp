@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "gguf/import_model.h"
 #include "nn/muon.h"
 #include "train/batch.h"
 #include "train/checkpoint.h"
@@ -33,6 +34,9 @@ struct Options {
     std::string recipe = "training/recipe.txt";
     std::string folder;
     int threads = 1;
+    std::string from;            // an exported pair to start with
+    std::string after;           // the phase that made it
+    std::uint64_t pictures = 0;  // pictures it has seen
 };
 
 volatile std::sig_atomic_t stop_requested = 0;
@@ -150,7 +154,15 @@ class Trainer {
         for (const Part& part : parts_) log_.add(part.batch, part.aux, part.answers);
         ++state_.step;
         ++state_.phase_step;
+        if (phase.heads_only != 0) forget_all_but_heads();
         return apply_gradient(rate);
+    }
+
+    // What has no gradient is not updated.
+    void forget_all_but_heads() {
+        ParamStore& store = model_->store();
+        for (ParamId id = 0; id < store.params().size(); ++id)
+            if (!is_auxiliary(store.info(id))) store.zero_grad(id);
     }
 
     static BatchPlan plan_of(const Phase& phase, std::uint64_t first_index) {
@@ -252,16 +264,45 @@ class Trainer {
 };
 
 int usage(const char* problem) {
-    std::fprintf(stderr,
-                 "clasp-train: %s\nusage: clasp-train [--recipe FILE] [--dir FOLDER] "
-                 "[--threads N]\n",
-                 problem);
+    std::fprintf(
+        stderr,
+        "clasp-train: %s\nusage: clasp-train [--recipe FILE] [--dir FOLDER] "
+        "[--threads N] [--from FOLDER --after PHASE --pictures N]\n"
+        "  --from  an exported pair of GGUF files to go on with, if --dir has no checkpoint yet: after\n"
+        "          this phase of the recipe, with the picture that follows so many\n",
+        problem);
     return 2;
 }
 
 int fail(const Status& status) {
     std::fprintf(stderr, "clasp-train: %s\n", status.message().c_str());
     return 1;
+}
+
+// Where to go on: the last checkpoint, or else the exported files, or else nothing learned yet.
+Result<Checkpoint> first_state(const Options& options, const std::vector<Phase>& phases) {
+    const std::string last = options.folder + "/last.ckpt";
+    if (std::filesystem::exists(last)) return load_checkpoint(last);
+    Checkpoint start;
+    if (!options.from.empty()) {
+        const auto phase = std::ranges::find(phases, options.after, &Phase::name);
+        if (phase == phases.end())
+            return Status(Code::NotFound, "the recipe has no phase '" + options.after + "'");
+        CLASP_ASSIGN_OR_RETURN(ImportedModel imported, import_model(options.from));
+        start.vocabulary = std::move(imported.vocabulary);
+        start.model = std::move(imported.model);
+        start.state.phase = phase->name;
+        start.state.phase_step = phase->steps;
+        start.state.pictures = options.pictures;
+        return start;
+    }
+    start.vocabulary = scene_vocabulary();
+    ModelShape shape;
+    shape.vocabulary = start.vocabulary.size();
+    shape.vision_blocks = phases.front().vision_blocks;
+    shape.decoder_blocks = phases.front().decoder_blocks;
+    start.model = std::make_unique<Model>(shape);
+    return start;
 }
 
 int run(int argc, char** argv) {
@@ -276,10 +317,17 @@ int run(int argc, char** argv) {
             options.folder = argv[i + 1];
         else if (key == "--threads")
             options.threads = std::atoi(argv[i + 1]);
+        else if (key == "--from")
+            options.from = argv[i + 1];
+        else if (key == "--after")
+            options.after = argv[i + 1];
+        else if (key == "--pictures")
+            options.pictures = std::strtoull(argv[i + 1], nullptr, 10);
         else
             return usage(("unknown option " + key).c_str());
     }
     if (options.threads < 1) return usage("--threads must be a positive number");
+    if (options.from.empty() != options.after.empty()) return usage("--from and --after go together");
     openblas_set_num_threads(1);  // threads share a batch, not a product
     std::error_code error;
     std::filesystem::create_directories(options.folder, error);
@@ -288,24 +336,13 @@ int run(int argc, char** argv) {
     auto phases = read_recipe(options.recipe);
     if (!phases) return fail(phases.status());
     if (phases->empty()) return fail({Code::Corrupt, "the recipe " + options.recipe + " has no phase"});
-    Checkpoint start;
-    const std::string last = options.folder + "/last.ckpt";
-    if (std::filesystem::exists(last)) {
-        auto loaded = load_checkpoint(last);
-        if (!loaded) return fail(loaded.status());
-        start = std::move(loaded).value();
-    } else {
-        start.vocabulary = scene_vocabulary();
-        ModelShape shape;
-        shape.vocabulary = start.vocabulary.size();
-        shape.vision_blocks = phases->front().vision_blocks;
-        shape.decoder_blocks = phases->front().decoder_blocks;
-        start.model = std::make_unique<Model>(shape);
-    }
+    auto start = first_state(options, *phases);
+    if (!start) return fail(start.status());
     // An interrupted run ends after the current update and saves it.
     std::signal(SIGINT, request_stop);
     std::signal(SIGTERM, request_stop);
-    const Status status = Trainer(std::move(start), options.folder, options.threads).run(options.recipe);
+    const Status status =
+        Trainer(std::move(start).value(), options.folder, options.threads).run(options.recipe);
     return status.ok() ? 0 : fail(status);
 }
 

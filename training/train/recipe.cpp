@@ -31,6 +31,8 @@ bool set_field(Phase& phase, const std::string& key, const std::string& text) {
     if (key == "mention") return read(phase.mention);
     if (key == "early") return read(phase.early);
     if (key == "relation") return read(phase.relation);
+    if (key == "heads_only")
+        return read(phase.heads_only) && (phase.heads_only == 0 || phase.heads_only == 1);
     if (key == "classes") {
         for (float& weight : phase.class_weights) {
             char comma = ',';

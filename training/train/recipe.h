@@ -25,6 +25,7 @@ struct Phase {
     float mention = 0.0F;     // weight of the loss on what questions mention
     float early = 0.0F;       // the same, for the heads at the decoder's start
     float relation = 0.0F;    // weight of the loss on how far two mentioned things are apart
+    int heads_only = 0;       // 1: only the auxiliary heads learn, as after a start from exported files
     world::ClassWeights class_weights = kEvenWeights;  // of the questions, by class
     int sides = 0;                                     // extra questions about left and right, per picture
     int counts = 0;                                    // questions that count any group, per picture
