@@ -212,14 +212,38 @@ TEST(Questions, test_only_wordings_use_known_words_and_stay_in_the_test_split) {
         const Phrasings p = phrasings_of(static_cast<Template>(i));
         EXPECT_GE(p.common.size(), 2U);
         EXPECT_GE(p.test_only.size(), 1U);
+        EXPECT_GE(p.train_only.size(), 3U);
         for (const auto phrase : p.test_only) {
             EXPECT_EQ(std::ranges::count(p.common, phrase), 0);
+            EXPECT_EQ(std::ranges::count(p.train_only, phrase), 0);
             for (const auto& word : words(phrase)) EXPECT_TRUE(known.contains(word)) << phrase;
         }
     }
     for (std::uint64_t index = 0; index < 200; ++index)
         for (const Question& q : ask_many(compose_scene(Split::Train, 15, index), 4))
             EXPECT_FALSE(q.test_only_phrasing);
+}
+
+TEST(Questions, train_only_wordings_stay_in_the_train_split) {
+    // All that a wording can become, without what fills its slots.
+    const auto is_train_only = [](const Question& q) {
+        return std::ranges::any_of(phrasings_of(q.form).train_only, [&](std::string_view phrase) {
+            const std::string_view head = phrase.substr(0, phrase.find('{'));
+            const std::size_t slot = phrase.rfind('}');
+            const std::string_view tail = slot == std::string_view::npos ? phrase : phrase.substr(slot + 1);
+            return q.text.starts_with(head) && q.text.ends_with(tail);
+        });
+    };
+    const auto count_in = [&](Split split) {
+        int count = 0;
+        for (std::uint64_t index = 0; index < 200; ++index)
+            for (const Question& q : ask_many(compose_scene(split, 16, index), 4))
+                count += q.form == Template::HowMany && is_train_only(q);
+        return count;
+    };
+    EXPECT_GT(count_in(Split::Train), 0);
+    EXPECT_EQ(count_in(Split::Test), 0);
+    EXPECT_EQ(count_in(Split::Calibrate), 0);
 }
 
 }  // namespace

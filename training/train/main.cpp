@@ -268,8 +268,8 @@ int usage(const char* problem) {
         stderr,
         "clasp-train: %s\nusage: clasp-train [--recipe FILE] [--dir FOLDER] "
         "[--threads N] [--from FOLDER --after PHASE --pictures N]\n"
-        "  --from  an exported pair of GGUF files to go on with, if --dir has no checkpoint yet: after\n"
-        "          this phase of the recipe, with the picture that follows so many\n",
+        "  --from  an exported pair of GGUF files to begin with in a --dir without checkpoints: after this\n"
+        "          phase of the recipe, with the picture that follows so many\n",
         problem);
     return 2;
 }
@@ -282,7 +282,12 @@ int fail(const Status& status) {
 // Where to go on: the last checkpoint, or else the exported files, or else nothing learned yet.
 Result<Checkpoint> first_state(const Options& options, const std::vector<Phase>& phases) {
     const std::string last = options.folder + "/last.ckpt";
-    if (std::filesystem::exists(last)) return load_checkpoint(last);
+    const bool has_checkpoint = std::filesystem::exists(last);
+    if (has_checkpoint && !options.from.empty())
+        return Status(Code::InvalidArgument, options.folder +
+                                                 " has a checkpoint already, so --from cannot apply; "
+                                                 "leave it out to go on, or name another --dir");
+    if (has_checkpoint) return load_checkpoint(last);
     Checkpoint start;
     if (!options.from.empty()) {
         const auto phase = std::ranges::find(phases, options.after, &Phase::name);

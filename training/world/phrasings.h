@@ -11,8 +11,9 @@
 namespace clasp::world {
 
 struct Phrasings {
-    std::span<const std::string_view> common;     // all splits
-    std::span<const std::string_view> test_only;  // never in train or calibrate
+    std::span<const std::string_view> common;      // all splits
+    std::span<const std::string_view> test_only;   // never in train or calibrate
+    std::span<const std::string_view> train_only;  // never in test or calibrate
 };
 
 Phrasings phrasings_of(Template form);

@@ -17,6 +17,7 @@ constexpr int kTemplateClasses[kTemplates] = {0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 3, 4
                                               4, 5, 6, 6, 7, 7, 8, 8, 8, 8, 8};
 constexpr float kMinApart = 20;  // pixels between two centres for "left" or "above" to be plain
 constexpr float kTestOnlyShare = 0.25F;
+constexpr float kTrainOnlyShare = 0.5F;
 
 std::string join(std::string_view a, std::string_view b) {
     return std::string(a) + " " + std::string(b);
@@ -102,7 +103,10 @@ class Asker {
         q.class_id = class_of(form_);
         q.form = form_;
         q.test_only_phrasing = scene_.split == Split::Test && rng_.chance(kTestOnlyShare);
-        const auto& list = q.test_only_phrasing ? phrasings.test_only : phrasings.common;
+        const bool train_only = scene_.split == Split::Train && rng_.chance(kTrainOnlyShare);
+        const auto& list = q.test_only_phrasing ? phrasings.test_only
+                           : train_only         ? phrasings.train_only
+                                                : phrasings.common;
         const auto pick = static_cast<std::size_t>(rng_.below(static_cast<int>(list.size())));
         std::vector<SlotEnd> ends;
         q.text = fill_slots(list[pick], x, y, &ends);
