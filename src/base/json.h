@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 
 #include "clasp/status.h"
@@ -20,5 +21,11 @@ Result<nlohmann::json> parse_json(std::string_view text, const JsonLimits& limit
 // Text for output; bytes that are not UTF-8 become the replacement character instead of an exception.
 std::string dump_json(const nlohmann::json& value, int indent = -1);
 std::string dump_json(const nlohmann::ordered_json& value, int indent = -1);
+
+// What was not measured is null, never 0.
+template <typename T>
+nlohmann::ordered_json or_null(const std::optional<T>& value) {
+    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
 
 }  // namespace clasp::base

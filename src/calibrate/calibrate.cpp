@@ -230,10 +230,10 @@ std::string provenance_json(const CalibrateRequest& request, const CalibrateRepo
                                    {"before", as_json(entry.before)},
                                    {"winner", as_json(entry.winner)},
                                    {"changed", entry.is_changed},
-                                   {"search_before", entry.search_before},
-                                   {"search_winner", entry.search_winner},
-                                   {"held_out_before", entry.held_out_before},
-                                   {"held_out_winner", entry.held_out_winner}});
+                                   {"search_before", base::or_null(entry.search_before)},
+                                   {"search_winner", base::or_null(entry.search_winner)},
+                                   {"held_out_before", base::or_null(entry.held_out_before)},
+                                   {"held_out_winner", base::or_null(entry.held_out_winner)}});
     }
     return base::dump_json(json);
 }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,11 +63,13 @@ struct ClassReport {
     std::size_t n_held_out = 0;
     Candidate before;
     Candidate winner;
-    Candidate chosen;            // the winner, or what was there
-    double search_before = 0.0;  // mean scores, 0 to 1
-    double search_winner = 0.0;
-    double held_out_before = 0.0;
-    double held_out_winner = 0.0;
+    Candidate chosen;  // the winner, or what was there
+    // Mean scores, 0 to 1; absent without questions. The held-out part is asked only if there is something to
+    // decide.
+    std::optional<double> search_before;
+    std::optional<double> search_winner;
+    std::optional<double> held_out_before;
+    std::optional<double> held_out_winner;
     bool is_changed = false;
     std::vector<SearchPhase> phases;
 };

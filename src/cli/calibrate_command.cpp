@@ -3,6 +3,7 @@
 #include <iomanip>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "calibrate/calibrate.h"
 #include "cli/ask_options.h"
@@ -90,17 +91,19 @@ Json as_json(const calibrate::ClassReport& entry) {
             {"changed", entry.is_changed},
             {"mix", entry.chosen.mix_name},
             {"split", entry.chosen.split},
-            {"search_before", entry.search_before},
-            {"search_winner", entry.search_winner},
-            {"held_out_before", entry.held_out_before},
-            {"held_out_winner", entry.held_out_winner}};
+            {"search_before", base::or_null(entry.search_before)},
+            {"search_winner", base::or_null(entry.search_winner)},
+            {"held_out_before", base::or_null(entry.held_out_before)},
+            {"held_out_winner", base::or_null(entry.held_out_winner)}};
 }
 
 void print(const calibrate::CalibrateReport& report, Console& console) {
     console.out
         << "class                               search: before  best   held out: before  best   taken\n";
     for (const calibrate::ClassReport& entry : report.classes) {
-        const auto percent = [](double share) { return fixed(100.0 * share, 1); };
+        const auto percent = [](std::optional<double> share) {
+            return share ? fixed(100.0 * *share, 1) : std::string("-");
+        };
         console.out << std::left << std::setw(36) << entry.name << std::right << std::setw(14)
                     << percent(entry.search_before) << std::setw(7) << percent(entry.search_winner)
                     << std::setw(19) << percent(entry.held_out_before) << std::setw(6)

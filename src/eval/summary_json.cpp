@@ -11,17 +11,12 @@ Json as_json(const Interval& interval) {
     return Json::array({interval.low, interval.high});
 }
 
-template <typename T>
-Json or_null(const std::optional<T>& value) {
-    return value ? Json(*value) : Json(nullptr);
-}
-
 Json as_json(const Row& row) {
     Json json = {{"method", row.method},
                  {"budget", row.budget},
                  {"score", row.score},
-                 {"relative", or_null(row.relative)},
-                 {"loyalty", or_null(row.loyalty)},
+                 {"relative", base::or_null(row.relative)},
+                 {"loyalty", base::or_null(row.loyalty)},
                  {"ci95", as_json(row.ci95)}};
     json["relative_ci95"] = row.relative_ci95 ? as_json(*row.relative_ci95) : Json(nullptr);
     json["per_class"] = Json::object();

@@ -65,10 +65,12 @@ TEST_F(CalibrateTest, FindsWhatHelpsAndLeavesTheRestAlone) {
         EXPECT_GE(report->policy.classes[1].split, 0.5);
         EXPECT_TRUE(report->classes[2].is_changed);
         EXPECT_EQ(report->policy.classes[2].weights.size(), 1U);
-        EXPECT_DOUBLE_EQ(report->classes[2].held_out_before, 0.0);
-        EXPECT_DOUBLE_EQ(report->classes[2].held_out_winner, 1.0);
+        EXPECT_EQ(report->classes[2].held_out_before, 0.0);
+        EXPECT_EQ(report->classes[2].held_out_winner, 1.0);
         for (std::size_t id = 3; id < 9; ++id) {  // no questions of these
             EXPECT_FALSE(report->classes[id].is_changed);
+            EXPECT_FALSE(report->classes[id].search_before.has_value());
+            EXPECT_FALSE(report->classes[id].held_out_before.has_value());
             EXPECT_EQ(report->policy.classes[id].weights, request_.start.classes[id].weights);
         }
         EXPECT_TRUE(validate(report->policy).ok());
@@ -97,7 +99,7 @@ TEST_F(CalibrateTest, ASecondRoundFindsAMixThatNeedsTheNewSplit) {
     ASSERT_TRUE(often.ok()) << often.status().message();
     EXPECT_EQ(often->policy.classes[1].weights.size(), 1U);
     EXPECT_LT(often->policy.classes[1].split, 0.2);
-    EXPECT_DOUBLE_EQ(often->classes[1].search_winner, 1.0);
+    EXPECT_EQ(often->classes[1].search_winner, 1.0);
 }
 
 TEST_F(CalibrateTest, FitsAClassToWhatTheRouterSendsToIt) {
