@@ -14,8 +14,8 @@ inline __m256i half(__m512i numbers) {
     return _mm512_maskz_extracti64x4_epi64(0xFF, numbers, kHalf);
 }
 
-// One instruction multiplies and adds 32 pairs, four times what AVX2 does with two. Twelve sums in flight
-// hide its latency.
+// One instruction multiplies and adds 32 pairs, four times what AVX2 does with two. Four
+// panels of six rows are 24 sums in registers, enough to hide its latency.
 template <std::size_t kPanels>
 inline void run(const Step& step) {
     __m512i sums[kTile][kPanels];

@@ -32,23 +32,20 @@ void add_tensors(const ParamStore& store, const std::vector<StoredTensor>& tenso
 GgufWriter text_file(const Model& model, const Vocabulary& vocabulary) {
     const ModelShape& shape = model.shape();
     GgufWriter writer;
-    const auto u32 = [&](const std::string& key, int value) {
-        writer.set(key, static_cast<std::uint32_t>(value));
-    };
     writer.set("general.architecture", "llama");
     writer.set("general.name", "CLASP tiny");
     writer.set("general.license", "mit");
     writer.set("general.file_type", kMostlyHalf);
     writer.set("llama.context_length", kContext);
-    u32("llama.embedding_length", shape.width);
-    u32("llama.block_count", shape.decoder_blocks);
-    u32("llama.feed_forward_length", shape.decoder_ffn);
-    u32("llama.attention.head_count", shape.heads);
-    u32("llama.attention.head_count_kv", shape.heads);
+    writer.set("llama.embedding_length", shape.width);
+    writer.set("llama.block_count", shape.decoder_blocks);
+    writer.set("llama.feed_forward_length", shape.decoder_ffn);
+    writer.set("llama.attention.head_count", shape.heads);
+    writer.set("llama.attention.head_count_kv", shape.heads);
     writer.set("llama.attention.layer_norm_rms_epsilon", kDecoderEpsilon);
-    u32("llama.rope.dimension_count", shape.width / shape.heads);
+    writer.set("llama.rope.dimension_count", shape.width / shape.heads);
     writer.set("llama.rope.freq_base", 10000.0F);
-    u32("llama.vocab_size", shape.vocabulary);
+    writer.set("llama.vocab_size", shape.vocabulary);
     writer.set("tokenizer.ggml.model", "gpt2");
     writer.set("tokenizer.ggml.pre", "gpt-2");
     writer.set("tokenizer.ggml.tokens", vocabulary.tokens());
@@ -56,9 +53,9 @@ GgufWriter text_file(const Model& model, const Vocabulary& vocabulary) {
     std::fill_n(types.begin(), Vocabulary::kSpecials, 3);
     writer.set("tokenizer.ggml.token_type", types);
     writer.set("tokenizer.ggml.merges", vocabulary.merges());
-    u32("tokenizer.ggml.bos_token_id", Vocabulary::kBegin);
-    u32("tokenizer.ggml.eos_token_id", Vocabulary::kEnd);
-    u32("tokenizer.ggml.padding_token_id", Vocabulary::kPad);
+    writer.set("tokenizer.ggml.bos_token_id", Vocabulary::kBegin);
+    writer.set("tokenizer.ggml.eos_token_id", Vocabulary::kEnd);
+    writer.set("tokenizer.ggml.padding_token_id", Vocabulary::kPad);
     writer.set("tokenizer.ggml.add_bos_token", true);
     writer.set("tokenizer.ggml.add_eos_token", false);
     writer.set("tokenizer.chat_template", kChatTemplate);
@@ -70,9 +67,6 @@ GgufWriter text_file(const Model& model, const Vocabulary& vocabulary) {
 GgufWriter mmproj_file(const Model& model) {
     const ModelShape& shape = model.shape();
     GgufWriter writer;
-    const auto u32 = [&](const std::string& key, int value) {
-        writer.set(key, static_cast<std::uint32_t>(value));
-    };
     writer.set("general.architecture", "clip");
     writer.set("general.type", "mmproj");
     writer.set("general.name", "CLASP tiny vision");
@@ -83,13 +77,13 @@ GgufWriter mmproj_file(const Model& model) {
     writer.set("clip.has_llava_projector", true);
     writer.set("clip.projector_type", "mlp");
     writer.set("clip.use_gelu", false);
-    u32("clip.vision.image_size", shape.grid * world::kPatch);
-    u32("clip.vision.patch_size", world::kPatch);
-    u32("clip.vision.embedding_length", shape.width);
-    u32("clip.vision.feed_forward_length", shape.vision_ffn);
-    u32("clip.vision.projection_dim", shape.width);
-    u32("clip.vision.block_count", shape.vision_blocks);
-    u32("clip.vision.attention.head_count", shape.heads);
+    writer.set("clip.vision.image_size", shape.grid * world::kPatch);
+    writer.set("clip.vision.patch_size", world::kPatch);
+    writer.set("clip.vision.embedding_length", shape.width);
+    writer.set("clip.vision.feed_forward_length", shape.vision_ffn);
+    writer.set("clip.vision.projection_dim", shape.width);
+    writer.set("clip.vision.block_count", shape.vision_blocks);
+    writer.set("clip.vision.attention.head_count", shape.heads);
     writer.set("clip.vision.attention.layer_norm_epsilon", kVisionEpsilon);
     writer.set("clip.vision.image_mean", std::vector<float>(std::begin(kImageMean), std::end(kImageMean)));
     writer.set("clip.vision.image_std", std::vector<float>(std::begin(kImageStd), std::end(kImageStd)));

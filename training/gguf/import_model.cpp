@@ -18,7 +18,6 @@ constexpr std::uint32_t kLargestExtent = 1U << 16U;
 
 struct File {
     std::string path;
-    std::string bytes;
     GgufReader content;
 
     Status error(const Status& status) const { return status.with_context(path); }
@@ -29,9 +28,9 @@ Result<File> open(const std::string& path) {
     std::ifstream stream(path, std::ios::binary);
     if (!stream) return Status(Code::NotFound, "cannot read the model file " + path);
     std::string bytes((std::istreambuf_iterator<char>(stream)), {});
-    auto content = GgufReader::parse(bytes);
+    auto content = GgufReader::parse(std::move(bytes));
     if (!content) return content.status().with_context(path);
-    return File{path, std::move(bytes), std::move(content).value()};
+    return File{path, std::move(content).value()};
 }
 
 Status read_extent(const File& file, const std::string& key, int& into) {
@@ -69,8 +68,8 @@ Status check_sizes(const ModelShape& shape, const File& text, const File& mmproj
     const double tower =
         (1.0 * shape.grid * shape.grid + shape.vision_blocks * (4 * width + 2.0 * shape.vision_ffn)) * width;
     const char* const message = "the sizes in its keys need more weights than the file holds";
-    if (2 * decoder > static_cast<double>(text.bytes.size())) return text.error(message);
-    if (2 * tower > static_cast<double>(mmproj.bytes.size())) return mmproj.error(message);
+    if (2 * decoder > static_cast<double>(text.content.bytes().size())) return text.error(message);
+    if (2 * tower > static_cast<double>(mmproj.content.bytes().size())) return mmproj.error(message);
     return {};
 }
 
@@ -107,8 +106,9 @@ Result<ImportedModel> import_model(const std::string& folder) {
     CLASP_RETURN_IF_ERROR(read_tensors(*text, text_tensors(*shape, store), store));
     CLASP_RETURN_IF_ERROR(read_tensors(*mmproj, vision_tensors(*shape, store), store));
     const char* const strange = "the file holds something that this trainer would not export";
-    if (text_file(*imported.model, imported.vocabulary).bytes() != text->bytes) return text->error(strange);
-    if (mmproj_file(*imported.model).bytes() != mmproj->bytes) return mmproj->error(strange);
+    if (text_file(*imported.model, imported.vocabulary).bytes() != text->content.bytes())
+        return text->error(strange);
+    if (mmproj_file(*imported.model).bytes() != mmproj->content.bytes()) return mmproj->error(strange);
     return imported;
 }
 

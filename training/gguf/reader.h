@@ -13,8 +13,10 @@ namespace clasp::training {
 
 class GgufReader {
    public:
-    // An error names neither the file nor the place: the caller knows the first, nobody needs the second.
+    // Owns the bytes. An error does not name the file, which the caller knows.
     static Result<GgufReader> parse(std::string bytes);
+
+    const std::string& bytes() const { return bytes_; }
 
     // The value of a key, or an error that names it.
     Result<std::uint32_t> number(const std::string& key) const;

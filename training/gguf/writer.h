@@ -15,6 +15,8 @@ class GgufWriter {
     void set(const std::string& key, const char* value) { set(key, std::string(value)); }
     void set(const std::string& key, const std::string& value);
     void set(const std::string& key, std::uint32_t value);
+    // GGUF's sizes and token numbers are unsigned.
+    void set(const std::string& key, int value) { set(key, static_cast<std::uint32_t>(value)); }
     void set(const std::string& key, float value);
     void set(const std::string& key, bool value);
     void set(const std::string& key, const std::vector<std::string>& values);
