@@ -79,7 +79,8 @@ Json as_json(const Schedule& schedule, const ScheduleCost& cost) {
 
 void print(const Schedule& schedule, const ScheduleCost& cost, Console& console) {
     console.out << "layer  visual tokens from there on\n";
-    console.out << std::setw(5) << 0 << "  " << schedule.n_entering << '\n';
+    const bool starts_at_once = !schedule.stages.empty() && schedule.stages.front().layer == 0;
+    if (!starts_at_once) console.out << std::setw(5) << 0 << "  " << schedule.n_entering << '\n';
     for (const Stage& stage : schedule.stages)
         console.out << std::setw(5) << stage.layer << "  " << stage.keep << '\n';
     console.out << "average " << fixed(schedule.average, 1) << " per layer (" << source_name(schedule.source)

@@ -97,6 +97,13 @@ TEST(Schedule, ImpossibleBudgetsFailWithTheSmallestPossible) {
     EXPECT_THAT(result.err, HasSubstr("smallest"));
 }
 
+TEST(Schedule, AStageAtTheStartIsOneRow) {
+    const Outcome result = run({"schedule", "--tokens", "576", "--layers", "16", "--budget", "64", "--stages",
+                                "0,1", "--shape", "4,1"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("from there on\n    0  214\n    1  54\naverage 64.0"));
+}
+
 TEST(Schedule, OptionsThatExcludeEachOtherAreRefused) {
     const Outcome result =
         run({"schedule", "--tokens", "576", "--layers", "32", "--budget", "20", "--schedule", "paper-64"});
