@@ -14,6 +14,7 @@
 #include "cli/output.h"
 #include "cli/progress_line.h"
 #include "draw/calibration_report.h"
+#include "draw/report_table.h"
 
 namespace clasp::cli {
 
@@ -101,13 +102,11 @@ void print(const calibrate::CalibrateReport& report, Console& console) {
     console.out
         << "class                               search: before  best   held out: before  best   taken\n";
     for (const calibrate::ClassReport& entry : report.classes) {
-        const auto percent = [](std::optional<double> share) {
-            return share ? fixed(100.0 * *share, 1) : std::string("-");
-        };
         console.out << std::left << std::setw(36) << entry.name << std::right << std::setw(14)
-                    << percent(entry.search_before) << std::setw(7) << percent(entry.search_winner)
-                    << std::setw(19) << percent(entry.held_out_before) << std::setw(6)
-                    << percent(entry.held_out_winner) << "   "
+                    << draw::percent_text(entry.search_before) << std::setw(7)
+                    << draw::percent_text(entry.search_winner) << std::setw(19)
+                    << draw::percent_text(entry.held_out_before) << std::setw(6)
+                    << draw::percent_text(entry.held_out_winner) << "   "
                     << (entry.is_changed
                             ? entry.chosen.mix_name + ", split " + base::format_number(entry.chosen.split, 3)
                             : "as it was")

@@ -35,7 +35,7 @@ std::vector<ReportBand> report_bands(const std::vector<eval::Summary>& summaries
 std::string score_text(const eval::Summary& summary, double score);
 // 98.4, one digit.
 std::string percent_text(double share);
-// The same for a row's share of the unpruned score, "-" when unknown.
+// The same, "-" for what was not measured.
 std::string percent_text(const std::optional<double>& share);
 
 }  // namespace clasp::draw

@@ -21,7 +21,7 @@ using nlohmann::json;
 constexpr int kQuestions = 63;  // seven of each class
 // The model answers 56 of these rightly, with all tokens and at 128: a change that costs more than a few is a
 // defect.
-constexpr int kLeastUnpruned = 54;
+constexpr int kLeastUnpruned = 55;
 constexpr int kLeastPruned = 53;
 // The trainer computes in another order of additions, so that a near tie may fall the other way.
 constexpr int kMostDifferences = 1;
