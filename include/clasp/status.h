@@ -50,6 +50,9 @@ inline Status ok_status() {
     return {};
 }
 
+// Ends the program: somebody took the value of a result that is an error, which only a bug does.
+[[noreturn]] void no_value();
+
 template <typename T>
 class [[nodiscard]] Result {
    public:
@@ -61,19 +64,25 @@ class [[nodiscard]] Result {
     [[nodiscard]] bool ok() const { return state_.index() == 0; }
     explicit operator bool() const { return ok(); }
 
-    // Defined only when ok().
-    [[nodiscard]] T& value() & { return *std::get_if<0>(&state_); }
-    [[nodiscard]] const T& value() const& { return *std::get_if<0>(&state_); }
-    [[nodiscard]] T&& value() && { return std::move(*std::get_if<0>(&state_)); }
+    // Only when ok(); checked, because the alternative is to read from nowhere.
+    [[nodiscard]] T& value() & { return *checked(std::get_if<0>(&state_)); }
+    [[nodiscard]] const T& value() const& { return *checked(std::get_if<0>(&state_)); }
+    [[nodiscard]] T&& value() && { return std::move(*checked(std::get_if<0>(&state_))); }
     T& operator*() & { return value(); }
     const T& operator*() const& { return value(); }
-    T* operator->() { return std::get_if<0>(&state_); }
-    const T* operator->() const { return std::get_if<0>(&state_); }
+    T* operator->() { return checked(std::get_if<0>(&state_)); }
+    const T* operator->() const { return checked(std::get_if<0>(&state_)); }
 
     // An ok status when there is a value.
     [[nodiscard]] Status status() const { return ok() ? Status() : *std::get_if<1>(&state_); }
 
    private:
+    template <typename Value>
+    static Value* checked(Value* value) {
+        if (value == nullptr) no_value();
+        return value;
+    }
+
     std::variant<T, Status> state_;
 };
 

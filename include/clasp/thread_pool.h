@@ -28,7 +28,8 @@ class PartFunction {
 
 class ThreadPool {
    public:
-    // n_threads counts the calling thread; 0 means one per hardware thread. If the system refuses to
+    // n_threads counts the calling thread; 0 means one per processor that this
+    // process may use. If the system refuses to
     // start that many, the pool works with those it got (see size()).
     explicit ThreadPool(std::size_t n_threads = 0);
     ~ThreadPool();

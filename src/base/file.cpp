@@ -1,14 +1,19 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <array>
 #include <cerrno>
 #include <new>
+#include <stdexcept>
 #include <system_error>
+#include <utility>
 
+#include "base/atomic_file.h"
 #include "base/text.h"
 
 namespace clasp::base {
@@ -20,84 +25,99 @@ Status system_error(std::string_view what, const std::string& path, int error) {
                       std::generic_category().message(error)};
 }
 
-// An open file that is closed on every way out.
-class Descriptor {
-   public:
-    explicit Descriptor(int fd) : fd_(fd) {}
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    ~Descriptor() {
-        if (fd_ >= 0) ::close(fd_);
-    }
-    [[nodiscard]] int get() const { return fd_; }
-    // 0, or the error of closing.
-    int close() {
-        const int fd = fd_;
-        fd_ = -1;
-        return ::close(fd) == 0 ? 0 : errno;
-    }
+Status not_regular(const std::string& path, mode_t mode) {
+    std::string_view kind = "something else";
+    if (S_ISDIR(mode)) kind = "a folder";
+    if (S_ISFIFO(mode)) kind = "a pipe";
+    if (S_ISSOCK(mode)) kind = "a socket";
+    if (S_ISCHR(mode) || S_ISBLK(mode)) kind = "a device";
+    return {Code::InvalidArgument,
+            path_in_quotes(path) + " is " + std::string(kind) + ", not a regular file"};
+}
 
-   private:
-    int fd_;
-};
-
-int write_all(int fd, std::string_view bytes) {
-    while (!bytes.empty()) {
-        const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return errno;
-        bytes.remove_prefix(static_cast<std::size_t>(n));
+// Such files call themselves regular, but have no size, and reading some of them waits for events.
+bool is_of_the_kernel(int descriptor) {
+    constexpr std::array<unsigned long, 6> kKinds = {
+        PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC};
+    struct statfs system {};
+    if (::fstatfs(descriptor, &system) != 0) return false;
+    for (const unsigned long kind : kKinds) {
+        if (static_cast<unsigned long>(system.f_type) == kind) return true;
     }
-    return 0;
+    return false;
 }
 
 }  // namespace
 
-Result<std::string> read_file(const std::string& path, std::size_t limit_bytes) {
-    // Without waiting for a writer, should the path be a pipe.
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (file.get() < 0) return system_error("open", path, errno);
+Result<InputFile> InputFile::open(const std::string& path) {
     struct stat info {};
-    if (::fstat(file.get(), &info) != 0) return system_error("read", path, errno);
-    if (!S_ISREG(info.st_mode))
-        return Status(Code::InvalidArgument, path_in_quotes(path) + " is not a regular file");
-    const auto size = static_cast<std::size_t>(info.st_size);
-    if (size > limit_bytes) {
-        return Status(Code::TooLarge, path_in_quotes(path) + " has " + std::to_string(size) +
-                                          " bytes, more than the limit of " + std::to_string(limit_bytes));
+    if (::stat(path.c_str(), &info) != 0) return system_error("open", path, errno);
+    if (!S_ISREG(info.st_mode)) return not_regular(path, info.st_mode);
+    InputFile file;
+    file.path_ = path;
+    // Should a pipe have taken the file's place meanwhile, it is opened without waiting and refused.
+    file.descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file.descriptor_ < 0) return system_error("open", path, errno);
+    if (::fstat(file.descriptor_, &info) != 0) return system_error("read", path, errno);
+    if (!S_ISREG(info.st_mode)) return not_regular(path, info.st_mode);
+    if (is_of_the_kernel(file.descriptor_)) {
+        return Status(Code::InvalidArgument,
+                      path_in_quotes(path) + " is a file of the kernel, not one with contents of its own");
     }
+    file.size_ = static_cast<std::size_t>(info.st_size);
+    return file;
+}
+
+InputFile::InputFile(InputFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      size_(std::exchange(other.size_, 0)) {}
+
+InputFile& InputFile::operator=(InputFile&& other) noexcept {
+    std::swap(path_, other.path_);
+    std::swap(descriptor_, other.descriptor_);
+    std::swap(size_, other.size_);
+    return *this;
+}
+
+InputFile::~InputFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Result<std::string> InputFile::read(std::uint64_t offset, std::size_t count) const {
     try {
-        std::string bytes(size, '\0');
+        std::string bytes(count, '\0');
         std::size_t at = 0;
-        while (at < size) {
-            const ssize_t n = ::read(file.get(), bytes.data() + at, size - at);
+        while (at < count) {
+            const ssize_t n = ::pread(descriptor_, bytes.data() + at, count - at,
+                                      static_cast<off_t>(offset + static_cast<std::uint64_t>(at)));
             if (n < 0 && errno == EINTR) continue;
-            if (n < 0) return system_error("read", path, errno);
+            if (n < 0) return system_error("read", path_, errno);
             if (n == 0) break;
             at += static_cast<std::size_t>(n);
         }
-        bytes.resize(at);  // shorter only when someone cut the file meanwhile
+        bytes.resize(at);
         return bytes;
     } catch (const std::bad_alloc&) {
-        return Status(Code::OutOfMemory, "there is not enough memory to read " + path_in_quotes(path));
+        return Status(Code::OutOfMemory, "there is not enough memory to read " + path_in_quotes(path_));
+    } catch (const std::length_error&) {
+        return Status(Code::OutOfMemory, "there is not enough memory to read " + path_in_quotes(path_));
     }
 }
 
+Result<std::string> read_file(const std::string& path, std::size_t limit_bytes) {
+    CLASP_ASSIGN_OR_RETURN(const InputFile file, InputFile::open(path));
+    if (file.size() > limit_bytes) {
+        return Status(Code::TooLarge, path_in_quotes(path) + " has " + std::to_string(file.size()) +
+                                          " bytes, more than the limit of " + std::to_string(limit_bytes));
+    }
+    return file.read(0, file.size());
+}
+
 Status write_file_atomic(const std::string& path, std::string_view bytes) {
-    // Unique among the threads of this process and, by its id, among processes; O_EXCL settles the rest.
-    static std::atomic<unsigned> counter{0};
-    const std::string temporary =
-        path + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(counter++);
-    Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    if (file.get() < 0) return system_error("write", path, errno);
-    int error = write_all(file.get(), bytes);
-    if (error == 0 && ::fsync(file.get()) != 0) error = errno;
-    const int close_error = file.close();
-    if (error == 0) error = close_error;
-    if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
-    if (error == 0) return {};
-    ::unlink(temporary.c_str());
-    return system_error("write", path, error);
+    CLASP_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::create(path));
+    CLASP_RETURN_IF_ERROR(file.append(bytes));
+    return file.commit();
 }
 
 }  // namespace clasp::base

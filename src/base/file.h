@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,12 +11,41 @@
 
 namespace clasp::base {
 
-// The bytes of a regular file. Errors: not_found, invalid_argument (a folder or device), too_large
-// (checked before anything is read), unavailable (the system refuses), out_of_memory.
+// A regular file that is open for reading: the one way in which files of users are opened. Pipes, sockets,
+// devices and folders are refused before they are opened, so nothing waits for a writer and no device is
+// touched; so are the files of the kernel (/proc, /sys), which have no size and may block.
+class InputFile {
+   public:
+    // Errors: not_found, invalid_argument (not a regular file; the message says what it is), unavailable.
+    static Result<InputFile> open(const std::string& path);
+
+    InputFile(InputFile&& other) noexcept;
+    InputFile& operator=(InputFile&& other) noexcept;
+    InputFile(const InputFile&) = delete;
+    InputFile& operator=(const InputFile&) = delete;
+    ~InputFile();
+
+    [[nodiscard]] int descriptor() const { return descriptor_; }
+    [[nodiscard]] std::size_t size() const { return size_; }  // when it was opened
+    [[nodiscard]] const std::string& path() const { return path_; }
+
+    // `count` bytes from `offset` on; fewer only when the file ends before. Errors: unavailable,
+    // out_of_memory.
+    [[nodiscard]] Result<std::string> read(std::uint64_t offset, std::size_t count) const;
+
+   private:
+    InputFile() = default;
+
+    std::string path_;
+    int descriptor_ = -1;
+    std::size_t size_ = 0;
+};
+
+// The bytes of a regular file. Errors: as InputFile, and too_large (checked before anything is read),
+// out_of_memory.
 Result<std::string> read_file(const std::string& path, std::size_t limit_bytes);
 
-// Writes beside the target and renames over it, so that a reader sees the old file or the new one, never
-// a part. Error: unavailable with the system's reason; the part written is then removed.
+// A whole file through AtomicFile: the old one or the new one is there, never a part.
 Status write_file_atomic(const std::string& path, std::string_view bytes);
 
 inline std::string_view as_text(std::span<const std::byte> bytes) {

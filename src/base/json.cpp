@@ -1,97 +1,235 @@
 #include "base/json.h"
 
-#include <set>
-#include <string>
-#include <vector>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
 
-#include "base/text.h"
+#include "base/check.h"
 
 namespace clasp::base {
 namespace {
 
-using nlohmann::json;
+const Json& null_value() {
+    static const Json null;
+    return null;
+}
 
-// Walks the text before anything is built from it.
-class Checker : public nlohmann::json_sax<json> {
-   public:
-    explicit Checker(std::size_t max_depth) : max_depth_(max_depth) {}
+bool is_pair(const Json& element) {
+    return element.is_array() && element.size() == 2 && element[std::size_t{0}].is_string();
+}
 
-    [[nodiscard]] const Status& status() const { return status_; }
+bool keys_rise(const std::vector<JsonMember>& members) {
+    return std::adjacent_find(members.begin(), members.end(), [](const JsonMember& a, const JsonMember& b) {
+               return a.key >= b.key;
+           }) == members.end();
+}
 
-    bool null() override { return true; }
-    bool boolean(bool /*value*/) override { return true; }
-    bool number_integer(number_integer_t /*value*/) override { return true; }
-    bool number_unsigned(number_unsigned_t /*value*/) override { return true; }
-    bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return true; }
-    bool string(string_t& /*value*/) override { return true; }
-    bool binary(binary_t& /*value*/) override { return true; }
-
-    bool start_object(std::size_t /*n*/) override { return enter(); }
-    bool end_object() override { return leave(); }
-    bool start_array(std::size_t /*n*/) override { return enter(); }
-    bool end_array() override { return leave(); }
-
-    bool key(string_t& name) override {
-        if (keys_.back().insert(name).second) return true;
-        return fail(Code::Corrupt, "key " + in_quotes(name) + " stands twice in one object");
+const JsonMember* find_member(const JsonObject& object, std::string_view key) {
+    const auto& members = object.members;
+    if (!object.keys_rise) {
+        const auto found = std::find_if(members.begin(), members.end(),
+                                        [&](const JsonMember& member) { return member.key == key; });
+        return found == members.end() ? nullptr : &*found;
     }
+    const auto found = std::lower_bound(
+        members.begin(), members.end(), key,
+        [](const JsonMember& member, std::string_view wanted) { return member.key < wanted; });
+    return found == members.end() || found->key != key ? nullptr : &*found;
+}
 
-    bool parse_error(std::size_t position, const std::string& last_token,
-                     const json::exception& error) override {
-        const std::string_view what = error.what();
-        const bool is_number = what.find("out_of_range") != std::string_view::npos;
-        return fail(Code::Corrupt, "not JSON at byte " + std::to_string(position) +
-                                       (is_number ? ": a number is out of range" : "") + ", near " +
-                                       in_quotes(last_token));
+bool same_members(const JsonObject& a, const JsonObject& b) {
+    if (a.members.size() != b.members.size()) return false;
+    for (std::size_t i = 0; i < a.members.size(); ++i) {
+        const auto& [key, value] = a.members[i];
+        const JsonMember* other = b.members[i].key == key ? &b.members[i] : find_member(b, key);
+        if (other == nullptr || !(other->value == value)) return false;
     }
+    return true;
+}
 
-   private:
-    bool enter() {
-        if (keys_.size() == max_depth_) {
-            return fail(Code::TooLarge,
-                        "JSON is nested deeper than the limit of " + std::to_string(max_depth_) + " levels");
-        }
-        keys_.emplace_back();
-        return true;
-    }
-    bool leave() {
-        keys_.pop_back();
-        return true;
-    }
-    bool fail(Code code, std::string message) {
-        status_ = Status(code, std::move(message));
-        return false;
-    }
+// The value of a double as a whole number, where it is one and fits.
+template <typename Whole>
+std::optional<Whole> whole_number(double value) {
+    // The first power of two past the type is exact as a double; its largest value is not.
+    const double end = std::ldexp(1.0, std::numeric_limits<Whole>::digits);
+    const double least = std::is_signed_v<Whole> ? -end : 0.0;
+    if (!(value >= least && value < end) || std::trunc(value) != value) return std::nullopt;
+    return static_cast<Whole>(value);
+}
 
-    std::size_t max_depth_;
-    std::vector<std::set<std::string>> keys_;  // of the open objects; empty sets for open arrays
-    Status status_;
-};
+template <typename Whole>
+bool same_number(Whole whole, double number) {
+    const auto other = whole_number<Whole>(number);
+    return other && *other == whole;
+}
 
 }  // namespace
 
-Result<json> parse_json(std::string_view text, const JsonLimits& limits) {
-    if (text.size() > limits.max_bytes) {
-        return Status(Code::TooLarge, "JSON of " + std::to_string(text.size()) +
-                                          " bytes is more than the limit of " +
-                                          std::to_string(limits.max_bytes));
+Json::Json() = default;
+Json::Json(std::nullptr_t) {}
+Json::Json(Truth truth) : value_(truth.value) {}
+Json::Json(std::int64_t value) : value_(value) {}
+Json::Json(std::uint64_t value) : value_(value) {}
+Json::Json(double value) : value_(value) {}
+Json::Json(const char* text) : value_(std::string(text)) {}
+Json::Json(std::string_view text) : value_(std::string(text)) {}
+Json::Json(std::string text) : value_(std::move(text)) {}
+Json::Json(std::vector<Json> elements) : value_(std::move(elements)) {}
+Json::Json(JsonObject object) : value_(std::move(object)) {}
+
+Json::Json(std::initializer_list<Json> elements) {
+    if (!std::all_of(elements.begin(), elements.end(), is_pair)) {
+        value_ = std::vector<Json>(elements);
+        return;
     }
-    try {
-        Checker checker(limits.max_depth);
-        json::sax_parse(text, &checker);
-        CLASP_RETURN_IF_ERROR(checker.status());
-        return json::parse(text, nullptr, false);
-    } catch (const std::exception& error) {  // memory, in practice
-        return Status(Code::OutOfMemory, std::string("cannot parse JSON: ") + error.what());
-    }
+    value_ = JsonObject{};
+    for (const Json& pair : elements) (*this)[*pair[std::size_t{0}].as_string()] = pair[1];
 }
 
-std::string dump_json(const json& value, int indent) {
-    return value.dump(indent, ' ', false, json::error_handler_t::replace);
+Json::Json(const Json& other) = default;
+Json::Json(Json&& other) noexcept = default;
+Json& Json::operator=(const Json& other) = default;
+Json& Json::operator=(Json&& other) noexcept = default;
+Json::~Json() = default;
+
+Json Json::array(std::initializer_list<Json> elements) {
+    return Json(std::vector<Json>(elements));
 }
 
-std::string dump_json(const nlohmann::ordered_json& value, int indent) {
-    return value.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+Json Json::object() {
+    return Json(JsonObject{});
+}
+
+Json Json::object(std::vector<JsonMember> members) {
+    const bool rise = keys_rise(members);
+    return Json(JsonObject{std::move(members), rise});
+}
+
+bool Json::get_to(bool& out) const {
+    const bool* const value = std::get_if<bool>(&value_);
+    if (value != nullptr) out = *value;
+    return value != nullptr;
+}
+
+bool Json::get_to(double& out) const {
+    if (const auto* const value = std::get_if<double>(&value_)) {
+        out = *value;
+    } else if (const auto* const whole = std::get_if<std::int64_t>(&value_)) {
+        out = static_cast<double>(*whole);
+    } else if (const auto* const count = std::get_if<std::uint64_t>(&value_)) {
+        out = static_cast<double>(*count);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+bool Json::get_to(std::string& out) const {
+    const std::string* const text = as_string();
+    if (text != nullptr) out = *text;
+    return text != nullptr;
+}
+
+std::optional<std::int64_t> Json::as_signed() const {
+    if (const auto* const value = std::get_if<std::int64_t>(&value_)) return *value;
+    if (const auto* const value = std::get_if<double>(&value_)) return whole_number<std::int64_t>(*value);
+    const auto* const value = std::get_if<std::uint64_t>(&value_);
+    if (value == nullptr || !std::in_range<std::int64_t>(*value)) return std::nullopt;
+    return static_cast<std::int64_t>(*value);
+}
+
+std::optional<std::uint64_t> Json::as_unsigned() const {
+    if (const auto* const value = std::get_if<std::uint64_t>(&value_)) return *value;
+    if (const auto* const value = std::get_if<double>(&value_)) return whole_number<std::uint64_t>(*value);
+    const auto* const value = std::get_if<std::int64_t>(&value_);
+    if (value == nullptr || *value < 0) return std::nullopt;
+    return static_cast<std::uint64_t>(*value);
+}
+
+std::size_t Json::size() const {
+    if (const auto* const list = std::get_if<std::vector<Json>>(&value_)) return list->size();
+    return items().size();
+}
+
+const Json* Json::begin() const {
+    const auto* const list = std::get_if<std::vector<Json>>(&value_);
+    return list != nullptr ? list->data() : nullptr;
+}
+
+const Json* Json::end() const {
+    const auto* const list = std::get_if<std::vector<Json>>(&value_);
+    return list != nullptr ? list->data() + list->size() : nullptr;
+}
+
+const std::vector<JsonMember>& Json::items() const {
+    static const std::vector<JsonMember> none;
+    const auto* const object = std::get_if<JsonObject>(&value_);
+    return object != nullptr ? object->members : none;
+}
+
+const Json* Json::find(std::string_view key) const {
+    const auto* const object = std::get_if<JsonObject>(&value_);
+    const JsonMember* const member = object != nullptr ? find_member(*object, key) : nullptr;
+    return member != nullptr ? &member->value : nullptr;
+}
+
+const Json& Json::operator[](std::string_view key) const {
+    const Json* const value = find(key);
+    return value != nullptr ? *value : null_value();
+}
+
+const Json& Json::operator[](std::size_t index) const {
+    const auto* const list = std::get_if<std::vector<Json>>(&value_);
+    return list != nullptr && index < list->size() ? (*list)[index] : null_value();
+}
+
+Json& Json::operator[](std::string_view key) {
+    if (is_null()) value_ = JsonObject{};
+    auto* const object = std::get_if<JsonObject>(&value_);
+    CLASP_CHECK(object != nullptr);
+    std::vector<JsonMember>& members = object->members;
+    if (const JsonMember* const known = find_member(*object, key)) {
+        return members[static_cast<std::size_t>(known - members.data())].value;
+    }
+    if (!members.empty() && members.back().key > key) object->keys_rise = false;
+    return members.emplace_back(JsonMember{std::string(key), Json()}).value;
+}
+
+Json& Json::operator[](std::size_t index) {
+    auto* const list = std::get_if<std::vector<Json>>(&value_);
+    CLASP_CHECK(list != nullptr && index < list->size());
+    return (*list)[index];
+}
+
+void Json::push_back(Json element) {
+    if (is_null()) value_ = std::vector<Json>();
+    auto* const list = std::get_if<std::vector<Json>>(&value_);
+    CLASP_CHECK(list != nullptr);
+    list->push_back(std::move(element));
+}
+
+bool operator==(const Json& a, const Json& b) {
+    const auto same = [](const auto& x, const auto& y) {
+        using X = std::decay_t<decltype(x)>;
+        using Y = std::decay_t<decltype(y)>;
+        constexpr bool kIsX_Whole = std::is_same_v<X, std::int64_t> || std::is_same_v<X, std::uint64_t>;
+        constexpr bool kIsY_Whole = std::is_same_v<Y, std::int64_t> || std::is_same_v<Y, std::uint64_t>;
+        if constexpr (kIsX_Whole && kIsY_Whole) {
+            return std::cmp_equal(x, y);
+        } else if constexpr (kIsX_Whole && std::is_same_v<Y, double>) {
+            return same_number(x, y);
+        } else if constexpr (kIsY_Whole && std::is_same_v<X, double>) {
+            return same_number(y, x);
+        } else if constexpr (!std::is_same_v<X, Y>) {
+            return false;
+        } else if constexpr (std::is_same_v<X, JsonObject>) {
+            return same_members(x, y);
+        } else {
+            return x == y;
+        }
+    };
+    return std::visit(same, a.value_, b.value_);
 }
 
 }  // namespace clasp::base

@@ -1,50 +1,34 @@
 #include "base/mapped_file.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 #include <utility>
+
+#include "base/text.h"
 
 namespace clasp::base {
 
-namespace {
-
-Status system_error(const std::string& path, const char* action, int error) {
-    const Code code = error == ENOENT ? Code::NotFound : Code::Unavailable;
-    return {code, "cannot " + std::string(action) + " " + path + ": " + std::strerror(error)};
+Result<MappedFile> MappedFile::open(const std::string& path) {
+    CLASP_ASSIGN_OR_RETURN(const InputFile file, InputFile::open(path));
+    return map(file);
 }
 
-// Closes the descriptor on every way out; the mapping outlives it.
-struct Descriptor {
-    int value;
-    ~Descriptor() {
-        if (value >= 0) ::close(value);
-    }
-};
-
-}  // namespace
-
-Result<MappedFile> MappedFile::open(const std::string& path) {
-    const Descriptor descriptor{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-    if (descriptor.value < 0) return system_error(path, "open", errno);
-    struct stat info = {};
-    if (::fstat(descriptor.value, &info) != 0) return system_error(path, "read", errno);
-    if (!S_ISREG(info.st_mode)) return Status(Code::InvalidArgument, path + " is not a regular file");
-
-    MappedFile file;
-    file.size_ = static_cast<std::size_t>(info.st_size);
-    if (file.size_ == 0) return file;
-    void* address = ::mmap(nullptr, file.size_, PROT_READ, MAP_PRIVATE, descriptor.value, 0);
+Result<MappedFile> MappedFile::map(const InputFile& file) {
+    MappedFile mapped;
+    if (file.size() == 0) return mapped;
+    void* address = ::mmap(nullptr, file.size(), PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
     if (address == MAP_FAILED) {
-        file.size_ = 0;
-        return system_error(path, "map", errno);
+        const int error = errno;
+        return Status(error == ENOMEM ? Code::OutOfMemory : Code::Unavailable,
+                      "cannot map the " + std::to_string(file.size()) + " bytes of " +
+                          path_in_quotes(file.path()) +
+                          " into memory: " + std::generic_category().message(error));
     }
-    file.data_ = static_cast<const std::byte*>(address);
-    return file;
+    mapped.data_ = static_cast<const std::byte*>(address);
+    mapped.size_ = file.size();
+    return mapped;
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept

@@ -6,14 +6,18 @@
 #include <span>
 #include <string>
 
+#include "base/file.h"
 #include "clasp/status.h"
 
 namespace clasp::base {
 
 class MappedFile {
    public:
-    // An empty file gives an empty span. Directories and special files are refused.
+    // An empty file gives an empty span. Errors: as InputFile::open(); out_of_memory when the address space
+    // is too small.
     static Result<MappedFile> open(const std::string& path);
+    // The mapping outlives the open file.
+    static Result<MappedFile> map(const InputFile& file);
 
     MappedFile() = default;
     MappedFile(MappedFile&& other) noexcept;
@@ -22,7 +26,8 @@ class MappedFile {
     MappedFile& operator=(const MappedFile&) = delete;
     ~MappedFile();
 
-    // Valid as long as this object lives and nobody shortens the file.
+    // Valid as long as this object lives. Should someone shorten the file, reading what is gone raises
+    // SIGBUS; clasp/fatal.h says what a program can do about it.
     [[nodiscard]] std::span<const std::byte> bytes() const { return {data_, size_}; }
 
    private:

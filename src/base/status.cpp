@@ -1,5 +1,7 @@
 #include "clasp/status.h"
 
+#include <cstdlib>
+
 namespace clasp {
 
 std::string_view code_name(Code code) {
@@ -25,6 +27,10 @@ Status Status::with_context(std::string_view context) const {
     text += ": ";
     text += message_;
     return {code_, std::move(text)};
+}
+
+void no_value() {
+    std::abort();
 }
 
 }  // namespace clasp

@@ -1,12 +1,13 @@
 #include "clasp/thread_pool.h"
 
-#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
+
+#include "base/cpu_share.h"
 
 namespace clasp {
 
@@ -52,7 +53,7 @@ struct ThreadPool::State {
 };
 
 ThreadPool::ThreadPool(std::size_t n_threads) : state_(std::make_unique<State>()) {
-    if (n_threads == 0) n_threads = std::max<std::size_t>(1, std::thread::hardware_concurrency());
+    if (n_threads == 0) n_threads = base::usable_cpus();
     state_->workers.reserve(n_threads - 1);
     for (std::size_t i = 1; i < n_threads; ++i) {
         try {

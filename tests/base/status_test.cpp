@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace clasp {
 namespace {
@@ -50,6 +51,15 @@ TEST(Result, CarriesValueOrStatus) {
     EXPECT_FALSE(half(3).ok());
     EXPECT_EQ(half(3).status().message(), "value 3 is odd");
     EXPECT_TRUE(half(4).status().ok());
+}
+
+TEST(ResultDeathTest, TheValueOfAnErrorEndsTheProgram) {
+    Result<std::string> error = Status(Code::Corrupt, "no text");
+    EXPECT_DEATH(static_cast<void>(error.value()), "");
+    EXPECT_DEATH(static_cast<void>(std::as_const(error).value()), "");
+    EXPECT_DEATH(static_cast<void>(std::move(error).value()), "");
+    EXPECT_DEATH(static_cast<void>(error->size()), "");
+    EXPECT_DEATH(static_cast<void>(std::as_const(error)->size()), "");
 }
 
 TEST(Result, MacrosPassErrorsOutwards) {
