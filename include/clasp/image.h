@@ -2,6 +2,7 @@
 // never by name. Sizes are checked against limits from the header, before memory for pixels is taken.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -18,21 +19,41 @@ enum class ImageFormat : std::uint8_t { Unknown, Jpeg, Png, Webp, Gif, Bmp };
 // "JPEG", "PNG", "WebP", "GIF", "BMP" or "unknown".
 std::string_view image_format_name(ImageFormat format);
 
-// Every limit is finite and checked on the size that the file's header states. Going over one gives
-// Code::TooLarge; going under min_side gives Code::InvalidArgument.
+// Every limit is finite; sizes are checked on what the file's header states, work and time while decoding.
+// Going over one gives Code::TooLarge; going under min_side gives Code::InvalidArgument.
 struct ImageLimits {
     std::size_t max_file_bytes = std::size_t{20} << 20;  // encoded size, 20 MiB
     std::size_t max_pixels = 50'000'000;                 // width * height; 150 MB once decoded
     std::size_t max_side = 16'384;                       // pixels
     std::size_t min_side = 2;                            // pixels
     double max_aspect_ratio = 200.0;                     // long side over short side
-    int max_scans = 100;                                 // of a progressive JPEG: bounds decoding time
+    int max_scans = 100;                                 // of a progressive JPEG
+    // Colour samples of pixels, times the passes that the format makes over them: a few kilobytes can ask for
+    // hours. The largest progressive photograph needs about 850 million.
+    std::uint64_t max_work = 1'000'000'000;
+    // By the clock on the wall, for what the count of samples does not see.
+    double max_seconds = 20.0;
 };
 
 struct ImageOptions {
     ImageLimits limits;
     // Turn the picture upright as its Exif orientation says. llama.cpp does not.
     bool apply_orientation = true;
+    // Set from any thread to stop: the result is then Code::Cancelled. May be null.
+    const std::atomic<bool>* cancel = nullptr;
+};
+
+struct PixelSize {
+    int width = 0;
+    int height = 0;
+    friend bool operator==(const PixelSize&, const PixelSize&) = default;
+};
+
+// What a file says of its picture before the pixels.
+struct ImageHeader {
+    PixelSize size;  // turned upright, if that was asked for
+    ImageFormat format = ImageFormat::Unknown;
+    int orientation = 1;  // as in Image
 };
 
 struct Image {
@@ -52,6 +73,10 @@ struct Image {
 // Looks at the first bytes only. Unknown also for formats that are recognised but not decoded.
 ImageFormat sniff_image(std::span<const std::uint8_t> bytes);
 
+// The header of a picture, checked against the limits as decode_image() checks it; no memory for pixels is
+// taken. Pictures that decode have the size that this says. Errors: as decode_image().
+Result<ImageHeader> read_image_header(std::span<const std::uint8_t> bytes, const ImageOptions& options = {});
+
 // Decodes the first frame of a picture. Colours are those the original models were trained with
 // (Pillow's convert("RGB")): alpha is dropped, not blended; grey is repeated; 16-bit samples lose
 // their low byte; CMYK is converted without a profile, four-component JPEG being taken as inverted ink
@@ -59,11 +84,11 @@ ImageFormat sniff_image(std::span<const std::uint8_t> bytes);
 //
 // A damaged file that still yields rows gives an image with is_partial set; one that yields none is an
 // error. Errors: Corrupt, TooLarge, InvalidArgument (under min_side), Unsupported (a format or variant
-// that is not decoded), OutOfMemory. Safe to call from many threads.
+// that is not decoded), OutOfMemory, Cancelled. Safe to call from many threads.
 Result<Image> decode_image(std::span<const std::uint8_t> bytes, const ImageOptions& options = {});
 
-// As above, from a file. Also NotFound and Unavailable when the file cannot be read. Messages begin
-// with the path.
+// As above, from a regular file. Also NotFound and Unavailable when it cannot be read, InvalidArgument
+// when it is no regular file. Messages name the path.
 Result<Image> load_image(const std::string& path, const ImageOptions& options = {});
 
 }  // namespace clasp

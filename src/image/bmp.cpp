@@ -187,15 +187,16 @@ void unpack_bgr(const std::uint8_t* in, const Header& header, std::uint8_t* out)
     for (std::size_t x = 0; x < header.width; ++x) put(out, x, {in[x * 3 + 2], in[x * 3 + 1], in[x * 3]});
 }
 
-// Returns the number of whole rows that the file holds.
-std::size_t unpack_rows(Bytes pixels, const Header& header, const Palette& palette, Image& image) {
+// Returns the number of whole rows that the file holds, or of those before the work was stopped.
+std::size_t unpack_rows(Bytes pixels, const Header& header, const Palette& palette, Image& image,
+                        Work& work) {
     const std::size_t stride = (header.width * header.bits + 31) / 32 * 4;
     // The padding of the very last row may be missing: some writers leave it out.
     const std::size_t used = (header.width * header.bits + 7) / 8;
     std::size_t row = 0;
     for (; row < header.height; ++row) {
         const std::size_t at = row * stride;
-        if (at > pixels.size() || pixels.size() - at < used) break;
+        if (at > pixels.size() || pixels.size() - at < used || !work.spend(3 * header.width)) break;
         std::uint8_t* out = row_of(image, header, row);
         if (header.bits <= 8) {
             unpack_indexed(pixels.data() + at, header, palette, out);
@@ -208,43 +209,59 @@ std::size_t unpack_rows(Bytes pixels, const Header& header, const Palette& palet
     return row;
 }
 
-// The pen of a run-length coded picture: it only moves right and on to later rows, so all work is bounded
-// by the pixels plus the bytes.
-struct Pen {
-    Image& image;
-    const Header& header;
-    const Palette& palette;
-    std::size_t x = 0;
-    std::size_t row = 0;  // as stored, from the bottom
-
-    void draw(unsigned index) {
-        if (x < header.width && row < header.height) put(row_of(image, header, row), x, palette[index]);
-        ++x;
-    }
-};
-
 // Value i of a run of stored bytes: whole bytes for RLE8, high half first for RLE4.
 unsigned value_at(const std::uint8_t* data, std::size_t i, bool is_half) {
     if (!is_half) return data[i];
     return i % 2 == 0 ? data[i / 2] >> 4 : data[i / 2] & 0x0F;
 }
 
-// Returns whether the end mark was reached. Pixels that are never drawn keep colour 0.
-bool unpack_runs(Bytes data, const Header& header, const Palette& palette, Image& image) {
-    for (std::size_t row = 0; row < header.height; ++row) {
-        for (std::size_t x = 0; x < header.width; ++x) put(row_of(image, header, row), x, palette[0]);
+// The pen of a run-length coded picture. It only moves right and on to later rows, and what a run draws
+// beyond the end of its row costs nothing, so all work is bounded by the pixels plus the bytes.
+struct Pen {
+    Image& image;
+    const Header& header;
+    const Palette& palette;
+    bool is_half;  // RLE4
+    std::size_t x = 0;
+    std::size_t row = 0;  // as stored, from the bottom
+
+    // `n` pixels from `data`, which a run repeats every `period` values. Returns the pixels drawn.
+    std::size_t draw(const std::uint8_t* data, std::size_t n, std::size_t period) {
+        std::size_t n_drawn = 0;
+        if (row < header.height && x < header.width) {
+            n_drawn = std::min(n, static_cast<std::size_t>(header.width) - x);
+            std::uint8_t* out = row_of(image, header, row);
+            for (std::size_t i = 0; i < n_drawn; ++i) {
+                put(out, x + i, palette[value_at(data, i % period, is_half)]);
+            }
+        }
+        x += n;
+        return n_drawn;
     }
+};
+
+bool fill_background(const Header& header, const Palette& palette, Image& image, Work& work) {
+    for (std::size_t row = 0; row < header.height; ++row) {
+        if (!work.spend(header.width)) return false;
+        std::uint8_t* out = row_of(image, header, row);
+        for (std::size_t x = 0; x < header.width; ++x) put(out, x, palette[0]);
+    }
+    return true;
+}
+
+// Returns whether the end mark was reached. Pixels that are never drawn keep colour 0.
+bool unpack_runs(Bytes data, const Header& header, const Palette& palette, Image& image, Work& work) {
+    if (!fill_background(header, palette, image, work)) return false;
     const bool is_half = header.compression == kRle4;
-    Pen pen{image, header, palette};
+    Pen pen{image, header, palette, is_half};
     std::size_t at = 0;
     while (at + 2 <= data.size()) {
         const std::size_t count = data[at];
         const std::uint8_t code = data[at + 1];
         at += 2;
+        std::size_t n_drawn = 0;
         if (count > 0) {
-            const std::array<std::uint8_t, 1> value = {code};
-            for (std::size_t i = 0; i < count; ++i)
-                pen.draw(value_at(value.data(), is_half ? i % 2 : 0, is_half));
+            n_drawn = pen.draw(&code, count, is_half ? 2 : 1);
         } else if (code == 0) {  // end of row
             pen.x = 0;
             ++pen.row;
@@ -258,9 +275,10 @@ bool unpack_runs(Bytes data, const Header& header, const Palette& palette, Image
         } else {  // values as they are, padded to an even number of bytes
             const std::size_t n_bytes = is_half ? (std::size_t{code} + 1) / 2 : code;
             if (data.size() - at < n_bytes) return false;
-            for (std::size_t i = 0; i < code; ++i) pen.draw(value_at(data.data() + at, i, is_half));
+            n_drawn = pen.draw(data.data() + at, code, code);
             at += n_bytes + n_bytes % 2;
         }
+        if (!work.spend(n_drawn + 2 * kPackedByteWork)) return false;
         if (pen.row >= header.height) return true;
     }
     return pen.row + 1 == header.height && pen.x >= header.width;
@@ -268,7 +286,12 @@ bool unpack_runs(Bytes data, const Header& header, const Palette& palette, Image
 
 }  // namespace
 
-Result<Image> decode_bmp(Bytes bytes, const ImageLimits& limits) {
+Result<StoredHeader> read_bmp_header(Bytes bytes, const ImageLimits& /*limits*/, Work& /*work*/) {
+    CLASP_ASSIGN_OR_RETURN(const Header header, read_header(ByteReader(bytes)));
+    return StoredHeader{header.width, header.height, 1};
+}
+
+Result<Image> decode_bmp(Bytes bytes, const ImageLimits& limits, Work& work) {
     CLASP_ASSIGN_OR_RETURN(const Header header, read_header(ByteReader(bytes)));
     CLASP_RETURN_IF_ERROR(check_size(header.width, header.height, limits));
     if (header.pixel_offset >= bytes.size()) return damaged("the file ends before its pixels");
@@ -279,12 +302,14 @@ Result<Image> decode_bmp(Bytes bytes, const ImageLimits& limits) {
     const Palette palette = header.bits <= 8 ? read_palette(bytes, header) : Palette{};
     const Bytes pixels = bytes.subspan(header.pixel_offset);
     if (header.compression == kRle8 || header.compression == kRle4) {
-        image.is_partial = !unpack_runs(pixels, header, palette, image);
+        image.is_partial = !unpack_runs(pixels, header, palette, image, work);
+        CLASP_RETURN_IF_ERROR(work.status());
         if (image.is_partial)
             image.warnings.emplace_back("the BMP file ends before the end mark of its pixels");
         return image;
     }
-    const std::size_t rows = unpack_rows(pixels, header, palette, image);
+    const std::size_t rows = unpack_rows(pixels, header, palette, image, work);
+    CLASP_RETURN_IF_ERROR(work.status());
     if (rows == 0) return damaged("the file ends before its first row of pixels");
     if (rows < header.height) {
         image.is_partial = true;

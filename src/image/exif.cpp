@@ -79,7 +79,11 @@ std::span<const std::uint8_t> strip_exif_prefix(std::span<const std::uint8_t> bl
     return block;
 }
 
-Result<Image> turn_upright(Image stored) {
+bool swaps_sides(int orientation) {
+    return turn_of(orientation).swap_axes;
+}
+
+Result<Image> turn_upright(Image stored, Work& work) {
     if (stored.orientation == 1) return stored;
     const Turn turn = turn_of(stored.orientation);
     const auto stored_width = static_cast<std::size_t>(stored.width);
@@ -88,6 +92,7 @@ Result<Image> turn_upright(Image stored) {
     const std::size_t height = turn.swap_axes ? stored_width : stored_height;
     CLASP_ASSIGN_OR_RETURN(Image upright, make_image(width, height, 0));
     for (std::size_t y = 0; y < height; ++y) {
+        if (!work.spend(3 * width)) return work.status();
         const std::size_t from_y = turn.flip_y ? height - 1 - y : y;
         std::uint8_t* out = upright.rgb.data() + y * width * 3;
         for (std::size_t x = 0; x < width; ++x) {

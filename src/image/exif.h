@@ -5,6 +5,7 @@
 #include <span>
 
 #include "clasp/image.h"
+#include "image/work.h"
 
 namespace clasp::image {
 
@@ -16,7 +17,10 @@ int exif_orientation(std::span<const std::uint8_t> tiff);
 // Drops the "Exif\0\0" prefix that JPEG always and WebP sometimes puts before the TIFF structure.
 std::span<const std::uint8_t> strip_exif_prefix(std::span<const std::uint8_t> block);
 
+// Whether a picture of that orientation changes width for height when it is turned upright.
+bool swaps_sides(int orientation);
+
 // Turns the stored picture upright and keeps its orientation field as found. The size may swap.
-Result<Image> turn_upright(Image stored);
+Result<Image> turn_upright(Image stored, Work& work);
 
 }  // namespace clasp::image

@@ -9,20 +9,25 @@
 #include <gif_lib.h>
 
 #include "image/decoders.h"
+#include "image/gif_codes.h"
 #include "image/limits.h"
 
 namespace clasp::image {
 
 namespace {
 
+// What forgetting giflib's table of codes costs.
+constexpr std::uint64_t kClearCodeWork = 512;
+
 struct Source {
     Bytes left;
+    Work* work;
 };
 
 int read_bytes(GifFileType* gif, GifByteType* out, int count) {
     auto* source = static_cast<Source*>(gif->UserData);
     const std::size_t n = std::min(source->left.size(), static_cast<std::size_t>(std::max(count, 0)));
-    if (n == 0) return 0;
+    if (n == 0 || !source->work->spend(n * kPackedByteWork)) return 0;
     std::memcpy(out, source->left.data(), n);
     source->left = source->left.subspan(n);
     return static_cast<int>(n);
@@ -41,10 +46,11 @@ Status damaged(int error) {
 }
 
 // Steps over extensions up to the first frame; notes its transparent colour index, or -1.
-Status find_frame(GifFileType* gif, int& transparent) {
+Status find_frame(GifFileType* gif, Work& work, int& transparent) {
     transparent = NO_TRANSPARENT_COLOR;
     for (;;) {
         GifRecordType type = UNDEFINED_RECORD_TYPE;
+        if (!work.spend(kMarkerWork)) return work.status();
         if (DGifGetRecordType(gif, &type) == GIF_ERROR) return damaged(gif->Error);
         if (type == IMAGE_DESC_RECORD_TYPE) return ok_status();
         if (type == TERMINATE_RECORD_TYPE) return {Code::Corrupt, "the GIF file holds no frame"};
@@ -100,12 +106,13 @@ void fill(Image& image, const Palette& palette, int index) {
 }
 
 // Paints the frame's rows; parts outside the canvas are cut off. Returns the number of rows read.
-int paint_frame(GifFileType* gif, const Palette& palette, Image& image) {
+int paint_frame(GifFileType* gif, const Palette& palette, Image& image, Work& work) {
     const GifImageDesc frame = gif->Image;
     std::vector<GifPixelType> line(static_cast<std::size_t>(frame.Width));
     const int visible = std::min(frame.Width, image.width - frame.Left);
     int n_read = 0;
     for (const int y : stored_rows(frame.Height, frame.Interlace)) {
+        if (!work.spend(3 * line.size())) break;
         if (DGifGetLine(gif, line.data(), frame.Width) == GIF_ERROR) break;
         ++n_read;
         const int canvas_y = frame.Top + y;
@@ -136,6 +143,13 @@ Status check_frame(const GifFileType& gif, const ImageLimits& limits) {
                                     std::to_string(limits.max_pixels) + " pixels"};
     }
     return ok_status();
+}
+
+// Counts what clearing giflib's table will cost before it does so. `at` is where the frame's data begins.
+Status check_codes(Bytes bytes, std::size_t at, const ImageLimits& limits, Work& work) {
+    const std::size_t enough = limits.max_work / kClearCodeWork + 1;
+    const std::size_t n_clear = count_clear_codes(bytes.subspan(at), bytes[at - 1], enough);
+    return work.spend(n_clear * kClearCodeWork) ? ok_status() : work.status();
 }
 
 // Length of a colour table, in bytes, as the flags of a descriptor state it.
@@ -180,18 +194,32 @@ bool reaches_end_mark(Bytes left) {
 
 }  // namespace
 
-Result<Image> decode_gif(Bytes bytes, const ImageLimits& limits) {
-    Source source{bytes};
+Result<StoredHeader> read_gif_header(Bytes bytes, const ImageLimits& /*limits*/, Work& work) {
+    Source source{bytes, &work};
     int error = 0;
     GifFileType* gif = DGifOpen(&source, read_bytes, &error);
-    if (gif == nullptr) return damaged(error);
+    if (gif == nullptr) return work.is_stopped() ? work.status() : damaged(error);
+    const Close close{gif};
+    return StoredHeader{static_cast<std::uint64_t>(std::max(gif->SWidth, 0)),
+                        static_cast<std::uint64_t>(std::max(gif->SHeight, 0)), 1};
+}
+
+Result<Image> decode_gif(Bytes bytes, const ImageLimits& limits, Work& work) {
+    Source source{bytes, &work};
+    int error = 0;
+    GifFileType* gif = DGifOpen(&source, read_bytes, &error);
+    if (gif == nullptr) return work.is_stopped() ? work.status() : damaged(error);
     const Close close{gif};
     CLASP_RETURN_IF_ERROR(check_size(static_cast<std::uint64_t>(std::max(gif->SWidth, 0)),
                                      static_cast<std::uint64_t>(std::max(gif->SHeight, 0)), limits));
     int transparent = NO_TRANSPARENT_COLOR;
-    CLASP_RETURN_IF_ERROR(find_frame(gif, transparent));
-    if (DGifGetImageDesc(gif) == GIF_ERROR) return damaged(gif->Error);
+    const Status found = find_frame(gif, work, transparent);
+    const bool has_frame = found.ok() && DGifGetImageDesc(gif) == GIF_OK;
+    CLASP_RETURN_IF_ERROR(work.status());
+    CLASP_RETURN_IF_ERROR(found);
+    if (!has_frame) return damaged(gif->Error);
     CLASP_RETURN_IF_ERROR(check_frame(*gif, limits));
+    CLASP_RETURN_IF_ERROR(check_codes(bytes, bytes.size() - source.left.size(), limits, work));
     const ColorMapObject* map = gif->Image.ColorMap != nullptr ? gif->Image.ColorMap : gif->SColorMap;
     if (map == nullptr) return Status(Code::Corrupt, "the first frame of the GIF file has no colours");
     const Palette palette = read_palette(*map);
@@ -203,7 +231,8 @@ Result<Image> decode_gif(Bytes bytes, const ImageLimits& limits) {
         frame.Left == 0 && frame.Top == 0 && frame.Width >= gif->SWidth && frame.Height >= gif->SHeight;
     // Around a small frame Pillow shows the transparent colour if there is one, else colour 0.
     if (!covers_canvas) fill(image, palette, std::max(transparent, 0));
-    const int n_read = paint_frame(gif, palette, image);
+    const int n_read = paint_frame(gif, palette, image, work);
+    CLASP_RETURN_IF_ERROR(work.status());
     if (n_read == 0) return damaged(gif->Error);
     if (n_read < frame.Height) {
         image.is_partial = true;

@@ -1,7 +1,9 @@
 // JPEG through libjpeg-turbo. Its errors leave by longjmp, so every function that arms the jump holds
 // nothing with a destructor; the state they share is plain data owned by decode_jpeg.
+#include <algorithm>
 #include <csetjmp>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -20,6 +22,7 @@ namespace clasp::image {
 namespace {
 
 constexpr int kExifMarker = JPEG_APP0 + 1;
+constexpr std::uint64_t kArithmeticWork = 4;  // arithmetic decoding takes about that many times as long
 
 struct JpegState {
     jpeg_decompress_struct info;
@@ -27,10 +30,14 @@ struct JpegState {
     jpeg_source_mgr source;
     jpeg_progress_mgr progress;
     std::jmp_buf escape;
+    Work* work;
+    const JOCTET* exif;  // the first Exif block before the pixels, inside the file's bytes; or null
+    std::size_t exif_bytes;
     char message[JMSG_LENGTH_MAX];  // why the decoder gave up
     char warning[JMSG_LENGTH_MAX];  // the first thing it complained about
     int max_scans;
     bool is_started;        // past the header: what goes wrong from here on touches pixels
+    bool is_reading;        // rows of pixels; before, all scans of a file with many are read
     bool has_many_scans;    // progressive, or one scan per component
     bool ran_dry;           // the file ended before its end marker
     bool has_full_detail;   // every scan of a picture with many is there
@@ -57,9 +64,18 @@ void note_damage(JpegState* state) {
                         state->info.input_iMCU_row > 0;
 }
 
+// Leaves the decoder when the picture has cost enough.
+void spend(JpegState* state, std::uint64_t units) {
+    if (!state->work->spend(units)) std::longjmp(state->escape, 1);
+}
+
+// Warnings, and a trace of every marker that is read.
 void on_message(j_common_ptr info, int level) {
-    if (level >= 0) return;
     JpegState* state = state_of(info);
+    if (level >= 0) {
+        spend(state, kMarkerWork);
+        return;
+    }
     // A missing or foreign JFIF version and the like do not touch the pixels.
     const bool is_harmless =
         info->err->msg_code == JWRN_JFIF_MAJOR || info->err->msg_code == JWRN_ADOBE_XFORM;
@@ -94,29 +110,67 @@ void skip_bytes(j_decompress_ptr info, long count) {
     }
 }
 
-// Each scan of a progressive file costs a pass over the whole picture: a small file could ask for hours.
-void count_scans(j_common_ptr info) {
-    JpegState* state = state_of(info);
-    if (info->is_decompressor != FALSE && state->info.input_scan_number > state->max_scans) {
+// An APP1 marker: notes the first Exif block and copies nothing. The library would keep a list of all such
+// markers and walk to its end for each.
+boolean read_app1(j_decompress_ptr info) {
+    auto* state = static_cast<JpegState*>(info->client_data);
+    spend(state, kMarkerWork);
+    const std::size_t left = info->src->bytes_in_buffer;
+    const JOCTET* bytes = info->src->next_input_byte;
+    if (left < 2) return feed_end_marker(info);
+    // Its own two bytes are counted; a length of less is passed over, as the library does.
+    const std::size_t length = std::max<std::size_t>((std::size_t{bytes[0]} << 8) + bytes[1], 2);
+    if (length > left) return feed_end_marker(info);
+    const Bytes block(bytes + 2, length - 2);
+    const Bytes tiff = strip_exif_prefix(block);
+    if (state->exif == nullptr && !state->is_started && tiff.size() != block.size()) {
+        state->exif = tiff.data();
+        state->exif_bytes = tiff.size();
+    }
+    skip_bytes(info, static_cast<long>(length));
+    return TRUE;
+}
+
+// Called before every row of blocks of a file with many scans, and before every row of pixels. Each scan
+// costs a pass over the whole picture: a small file could ask for hours.
+void count_work(j_common_ptr common) {
+    JpegState* state = state_of(common);
+    const jpeg_decompress_struct& info = state->info;
+    if (info.input_scan_number > state->max_scans) {
         std::snprintf(state->message, sizeof(state->message), "it has more than %d scans", state->max_scans);
         std::longjmp(state->escape, 1);
     }
+    const std::uint64_t coding = info.arith_code != FALSE ? kArithmeticWork : 1;
+    if (state->is_reading) {
+        const std::uint64_t row =
+            std::uint64_t{info.output_width} * static_cast<unsigned>(info.num_components);
+        spend(state, state->has_many_scans ? row : row * (1 + coding));
+        return;
+    }
+    std::uint64_t samples = 0;
+    for (int i = 0; i < info.comps_in_scan; ++i) {
+        const jpeg_component_info& component = *info.cur_comp_info[i];
+        samples += std::uint64_t{component.width_in_blocks} * static_cast<unsigned>(component.v_samp_factor) *
+                   DCTSIZE2;
+    }
+    spend(state, samples * coding);
 }
 
-void set_up(JpegState* state, int max_scans) {
+void set_up(JpegState* state, int max_scans, Work* work) {
     state->info.err = jpeg_std_error(&state->errors);
     state->errors.error_exit = on_error;
     state->errors.emit_message = on_message;
     state->errors.output_message = do_not_print;
     state->info.client_data = state;
     state->max_scans = max_scans;
+    state->work = work;
 }
 
 // Creates the decoder and reads up to the first scan. False: see state->message.
 bool read_header(JpegState* state, Bytes bytes) {
     if (setjmp(state->escape) != 0) return false;
     jpeg_create_decompress(&state->info);
-    state->progress.progress_monitor = count_scans;
+    state->progress.progress_monitor = count_work;
     state->info.progress = &state->progress;
     state->source.init_source = init_source;
     state->source.fill_input_buffer = feed_end_marker;
@@ -126,7 +180,7 @@ bool read_header(JpegState* state, Bytes bytes) {
     state->source.next_input_byte = bytes.data();
     state->source.bytes_in_buffer = bytes.size();
     state->info.src = &state->source;
-    jpeg_save_markers(&state->info, kExifMarker, 0xFFFF);
+    jpeg_set_marker_processor(&state->info, kExifMarker, read_app1);
     jpeg_read_header(&state->info, TRUE);
     state->has_many_scans = jpeg_has_multiple_scans(&state->info) != FALSE;
     return true;
@@ -167,6 +221,7 @@ void finish(JpegState* state) {
 // One row into `row`, which holds output_width * output_components bytes.
 bool read_row(JpegState* state, JSAMPLE* row) {
     if (setjmp(state->escape) != 0) return false;
+    state->is_reading = true;
     return jpeg_read_scanlines(&state->info, &row, 1) == 1;
 }
 
@@ -183,21 +238,13 @@ void ink_to_rgb(const std::uint8_t* cmyk, std::uint8_t* rgb, std::size_t n_pixel
     }
 }
 
-int saved_orientation(const jpeg_decompress_struct& info) {
-    for (const jpeg_marker_struct* marker = info.marker_list; marker != nullptr; marker = marker->next) {
-        const Bytes block(marker->data, marker->data_length);
-        const Bytes tiff = strip_exif_prefix(block);
-        if (tiff.size() != block.size()) return exif_orientation(tiff);
-    }
-    return 1;
-}
-
 struct Destroy {
     JpegState* state;
     ~Destroy() { jpeg_destroy_decompress(&state->info); }
 };
 
-Status damaged(const JpegState& state) {
+Status stopped(const JpegState& state) {
+    if (state.work->is_stopped()) return state.work->status();
     return {Code::Corrupt, std::string("the JPEG picture cannot be decoded: ") + state.message};
 }
 
@@ -228,11 +275,20 @@ void describe_damage(const JpegState& state, Image& image) {
 
 }  // namespace
 
-Result<Image> decode_jpeg(Bytes bytes, const ImageLimits& limits) {
+Result<StoredHeader> read_jpeg_header(Bytes bytes, const ImageLimits& limits, Work& work) {
     JpegState state{};
-    set_up(&state, limits.max_scans);
+    set_up(&state, limits.max_scans, &work);
     const Destroy destroy{&state};
-    if (!read_header(&state, bytes)) return damaged(state);
+    if (!read_header(&state, bytes)) return stopped(state);
+    const int orientation = state.exif == nullptr ? 1 : exif_orientation(Bytes(state.exif, state.exif_bytes));
+    return StoredHeader{state.info.image_width, state.info.image_height, orientation};
+}
+
+Result<Image> decode_jpeg(Bytes bytes, const ImageLimits& limits, Work& work) {
+    JpegState state{};
+    set_up(&state, limits.max_scans, &work);
+    const Destroy destroy{&state};
+    if (!read_header(&state, bytes)) return stopped(state);
     const auto& info = state.info;
     CLASP_RETURN_IF_ERROR(check_size(info.image_width, info.image_height, limits));
     if (info.num_components != 1 && info.num_components != 3 && info.num_components != 4) {
@@ -241,13 +297,13 @@ Result<Image> decode_jpeg(Bytes bytes, const ImageLimits& limits) {
     }
     CLASP_ASSIGN_OR_RETURN(Image image, make_image(info.image_width, info.image_height, kMissingPixel));
     image.format = ImageFormat::Jpeg;
-    image.orientation = saved_orientation(info);
+    if (state.exif != nullptr) image.orientation = exif_orientation(Bytes(state.exif, state.exif_bytes));
     // Coefficients of a progressive file take two bytes per component and pixel, sides rounded up to
     // whole blocks of up to 32 pixels.
     const std::size_t max_memory =
         (std::size_t{info.image_width} + 32) * (std::size_t{info.image_height} + 32) * 8 +
         (std::size_t{16} << 20);
-    if (!start(&state, max_memory)) return damaged(state);
+    if (!start(&state, max_memory)) return stopped(state);
     const bool is_ink = info.out_color_space == JCS_CMYK;
     const std::size_t width = info.output_width;
     std::vector<std::uint8_t> ink(is_ink ? width * 4 : 0);
@@ -261,6 +317,7 @@ Result<Image> decode_jpeg(Bytes bytes, const ImageLimits& limits) {
         if (is_ink) ink_to_rgb(ink.data(), out, width);
     }
     if (row == info.output_height) finish(&state);
+    CLASP_RETURN_IF_ERROR(work.status());
     if (state.is_damaged && !state.has_pixels) {
         return Status(Code::Corrupt, "the JPEG picture has no decodable pixels");
     }

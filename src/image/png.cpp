@@ -9,6 +9,7 @@
 
 #include <png.h>
 
+#include "image/byte_reader.h"
 #include "image/decoders.h"
 #include "image/exif.h"
 #include "image/limits.h"
@@ -18,12 +19,16 @@ namespace clasp::image {
 namespace {
 
 constexpr std::size_t kMessageBytes = 160;
+// After the last row libpng inflates what is left of the data and throws it away: up to so many bytes each.
+constexpr std::uint64_t kLeftoverByteWork = 1024;
 
 struct PngState {
     png_structp png;
     png_infop info;
     const std::uint8_t* next;
     std::size_t left;
+    Work* work;
+    bool is_last_row;  // of the last pass
     std::jmp_buf escape;
     char message[kMessageBytes];  // why the decoder gave up
     char warning[kMessageBytes];  // the first thing it complained about
@@ -45,6 +50,8 @@ void on_warning(png_structp png, png_const_charp message) {
 
 void read_bytes(png_structp png, png_bytep out, std::size_t count) {
     auto* state = static_cast<PngState*>(png_get_io_ptr(png));
+    const std::uint64_t byte_work = state->is_last_row ? kLeftoverByteWork : kPackedByteWork;
+    if (!state->work->spend(count * byte_work)) std::longjmp(state->escape, 1);
     if (count > state->left) png_error(png, "the file ends early");
     std::memcpy(out, state->next, count);
     state->next += count;
@@ -92,10 +99,13 @@ bool start(PngState* state) {
 }
 
 // Reads rows until the end or the first error. False: state->pass and state->row say how far it came.
-bool read_rows(PngState* state, std::uint8_t* rgb, std::size_t row_bytes, png_uint_32 height) {
+bool read_rows(PngState* state, std::uint8_t* rgb, std::size_t row_bytes, png_uint_32 height,
+               std::uint64_t row_work) {
     if (setjmp(state->escape) != 0) return false;
     for (state->pass = 0; state->pass < state->n_passes; ++state->pass) {
         for (state->row = 0; state->row < height; ++state->row) {
+            if (!state->work->spend(row_work)) return false;
+            state->is_last_row = state->pass + 1 == state->n_passes && state->row + 1 == height;
             png_read_row(state->png, rgb + state->row * row_bytes, nullptr);
         }
     }
@@ -120,31 +130,78 @@ struct Destroy {
     ~Destroy() { png_destroy_read_struct(&state->png, &state->info, nullptr); }
 };
 
-Status damaged(const PngState& state) {
+// Of a row in one pass, as stored. A sample of 16 bits is two; the seven passes of an interlaced picture
+// decode its pixels once and spread them over whole rows once.
+std::uint64_t work_of_row(const PngState& state) {
+    const std::uint64_t samples =
+        std::uint64_t{png_get_image_width(state.png, state.info)} * png_get_channels(state.png, state.info);
+    const std::uint64_t bytes = png_get_bit_depth(state.png, state.info) == 16 ? 2 * samples : samples;
+    return png_get_interlace_type(state.png, state.info) == PNG_INTERLACE_NONE ? bytes : bytes * 2 / 7 + 1;
+}
+
+Status stopped(const PngState& state) {
+    if (state.work->is_stopped()) return state.work->status();
     return {Code::Corrupt, std::string("the PNG picture cannot be decoded: ") +
                                (state.message[0] != '\0' ? state.message : "not enough memory")};
 }
 
 }  // namespace
 
-Result<Image> decode_png(Bytes bytes, const ImageLimits& limits) {
+// Its chunks are walked by hand: the orientation may stand behind the pixels, which the library would
+// have to decode first.
+Result<StoredHeader> read_png_header(Bytes bytes, const ImageLimits& /*limits*/, Work& work) {
+    constexpr std::size_t kSignature = 8;
+    constexpr std::size_t kAround = 12;                 // length, name and checksum of a chunk
+    constexpr std::uint32_t kSize = 0x49484452;         // IHDR
+    constexpr std::uint32_t kOrientation = 0x65584966;  // eXIf
+    const ByteReader reader(bytes, ByteOrder::Big);
+    StoredHeader header;
+    bool is_turned = false;
+    for (std::size_t at = kSignature;;) {
+        if (!work.spend(kAround * kPackedByteWork)) return work.status();
+        const auto length = reader.u32(at);
+        const auto name = reader.u32(at + 4);
+        if (!name || *length > bytes.size() - at - 8) break;
+        const Bytes data = bytes.subspan(at + 8, *length);
+        if (*name == kSize && data.size() >= 8 && header.width == 0) {
+            header.width = *reader.u32(at + 8);
+            header.height = *reader.u32(at + 12);
+        }
+        if (*name == kOrientation && !is_turned) {  // like the library, the first of several
+            header.orientation = exif_orientation(strip_exif_prefix(data));
+            is_turned = true;
+        }
+        at += kAround + data.size();
+    }
+    if (header.width == 0 || header.height == 0) {
+        return Status(Code::Corrupt, "the PNG picture cannot be decoded: it states no size");
+    }
+    return header;
+}
+
+Result<Image> decode_png(Bytes bytes, const ImageLimits& limits, Work& work) {
     PngState state{};
     state.next = bytes.data();
     state.left = bytes.size();
+    state.work = &work;
     const Destroy destroy{&state};
-    if (!read_header(&state)) return damaged(state);
+    if (!read_header(&state)) return stopped(state);
     const png_uint_32 width = png_get_image_width(state.png, state.info);
     const png_uint_32 height = png_get_image_height(state.png, state.info);
     CLASP_RETURN_IF_ERROR(check_size(width, height, limits));
-    if (!start(&state)) return damaged(state);
+    const std::uint64_t row_work = work_of_row(state);
+    if (!start(&state)) return stopped(state);
     const std::size_t row_bytes = std::size_t{width} * 3;
     if (png_get_rowbytes(state.png, state.info) != row_bytes) {
         return Status(Code::Internal, "the PNG decoder did not convert to 8-bit RGB");
     }
     CLASP_ASSIGN_OR_RETURN(Image image, make_image(width, height, kMissingPixel));
     image.format = ImageFormat::Png;
-    if (!read_rows(&state, image.rgb.data(), row_bytes, height)) {
-        if (state.pass == 0 && state.row == 0) return damaged(state);
+    const bool is_whole = read_rows(&state, image.rgb.data(), row_bytes, height, row_work);
+    state.is_last_row = false;
+    CLASP_RETURN_IF_ERROR(work.status());
+    if (!is_whole) {
+        if (state.pass == 0 && state.row == 0) return stopped(state);
         image.is_partial = true;
         const std::string where = state.n_passes > 1
                                       ? std::to_string(state.pass) + " of 7 passes"
@@ -153,6 +210,7 @@ Result<Image> decode_png(Bytes bytes, const ImageLimits& limits) {
                                  " could be read: " + state.message);
     } else {
         read_trailer(&state);
+        CLASP_RETURN_IF_ERROR(work.status());
         if (state.message[0] != '\0') {
             image.warnings.push_back(std::string("the end of the PNG file is damaged: ") + state.message);
         }

@@ -11,7 +11,7 @@ namespace clasp::image {
 namespace {
 
 // The size to which a picture is scaled to fit `target`.
-Size fitted_size(const Image& image, Size target, Arithmetic arithmetic) {
+Size fitted_size(Size image, Size target, Arithmetic arithmetic) {
     if (arithmetic == Arithmetic::LlamaCpp) {
         const float scale = std::min(static_cast<float>(target.width) / static_cast<float>(image.width),
                                      static_cast<float>(target.height) / static_cast<float>(image.height));
@@ -34,24 +34,33 @@ Status check_picture(const Image& image) {
 
 }  // namespace
 
-Result<Image> fit_square(const Image& image, int side, const Colour& colour, Arithmetic arithmetic) {
-    CLASP_RETURN_IF_ERROR(check_picture(image));
-    if (arithmetic == Arithmetic::LlamaCpp) {
-        return fit_padded(image, {side, side}, colour, Filter::Bicubic, arithmetic);
-    }
-    const int longest = std::max(image.width, image.height);
-    const Canvas square{
-        {longest, longest}, (longest - image.width) / 2, (longest - image.height) / 2, colour};
-    return resize_on_canvas(image, square, {side, side}, Filter::Bicubic);
+Fit stretch_fit(Size target, Filter filter) {
+    return {.before = {}, .resized = target, .after = {}, .filter = filter};
 }
 
-Result<Image> fit_padded(const Image& image, Size target, const Colour& colour, Filter filter,
-                         Arithmetic arithmetic) {
+Fit square_fit(Size picture, int side, const Colour& colour, Arithmetic arithmetic) {
+    if (arithmetic == Arithmetic::LlamaCpp) {
+        return padded_fit(picture, {side, side}, colour, Filter::Bicubic, arithmetic);
+    }
+    const int longest = std::max(picture.width, picture.height);
+    const Canvas square{
+        {longest, longest}, (longest - picture.width) / 2, (longest - picture.height) / 2, colour};
+    return {.before = square, .resized = {side, side}, .after = {}, .filter = Filter::Bicubic};
+}
+
+Fit padded_fit(Size picture, Size target, const Colour& colour, Filter filter, Arithmetic arithmetic) {
+    const Size size = fitted_size(picture, target, arithmetic);
+    const Canvas ground{target, (target.width - size.width) / 2, (target.height - size.height) / 2, colour};
+    return {.before = {}, .resized = size, .after = ground, .filter = filter};
+}
+
+Result<Image> apply_fit(const Image& image, const Fit& fit) {
     CLASP_RETURN_IF_ERROR(check_picture(image));
-    const Size size = fitted_size(image, target, arithmetic);
-    CLASP_ASSIGN_OR_RETURN(const Image scaled, resize(image, size, filter));
-    return paint_on_canvas(
-        scaled, {target, (target.width - size.width) / 2, (target.height - size.height) / 2, colour});
+    CLASP_ASSIGN_OR_RETURN(Image resized, fit.before.size == Size{}
+                                              ? resize(image, fit.resized, fit.filter)
+                                              : resize_on_canvas(image, fit.before, fit.resized, fit.filter));
+    if (fit.after.size == Size{}) return resized;
+    return paint_on_canvas(resized, fit.after);
 }
 
 Result<PixelPlanes> normalise(const Image& image, const Normalisation& normalisation, Arithmetic arithmetic) {

@@ -22,15 +22,31 @@ struct Normalisation {
     std::array<float, 3> deviation = {0.26862954F, 0.26130258F, 0.27577711F};
 };
 
-// The picture on a square of side `side`, centred, bicubic.
+// How a picture is brought to a size, as data: laid on a ground or not, resampled, laid on another or not.
+// Known from the picture's size alone.
+struct Fit {
+    Canvas before;  // 0 x 0: the picture is resampled as it is
+    Size resized;   // what resampling gives
+    Canvas after;   // 0 x 0: that is all
+    Filter filter = Filter::Bicubic;
+
+    [[nodiscard]] Size size() const { return after.size == Size{} ? resized : after.size; }
+};
+
+// To `target` whatever the aspect.
+Fit stretch_fit(Size target, Filter filter);
+
+// On a square of side `side`, centred, bicubic.
 //   Original: pads to a square with `colour` first, then resizes that square (LLaVA's own pipeline).
 //   LlamaCpp: resizes first, sides rounded up, then pads.
-Result<Image> fit_square(const Image& image, int side, const Colour& colour, Arithmetic arithmetic);
+Fit square_fit(Size picture, int side, const Colour& colour, Arithmetic arithmetic);
 
-// The picture scaled to fit `target` with its aspect kept (sides rounded up), centred on `colour`.
+// Scaled to fit `target` with its aspect kept (sides rounded up), centred on `colour`.
 // This is how LLaVA-NeXT fits a picture into its chosen resolution; LlamaCpp's LLaVA-1.5 too.
-Result<Image> fit_padded(const Image& image, Size target, const Colour& colour, Filter filter,
-                         Arithmetic arithmetic);
+Fit padded_fit(Size picture, Size target, const Colour& colour, Filter filter, Arithmetic arithmetic);
+
+// Errors: those of resize() and paint_on_canvas(); a picture that is not of the size of the fit.
+Result<Image> apply_fit(const Image& image, const Fit& fit);
 
 // Planes of float: 3 x height x width, each sample (value / 255 - mean) / deviation.
 struct PixelPlanes {

@@ -17,11 +17,7 @@ enum class Filter : std::uint8_t {
 
 using Colour = std::array<std::uint8_t, 3>;
 
-struct Size {
-    int width = 0;
-    int height = 0;
-    friend bool operator==(const Size&, const Size&) = default;
-};
+using Size = PixelSize;
 
 // The longest side that resize makes or reads.
 inline constexpr int kMaxResizeSide = 65536;

@@ -76,6 +76,25 @@ Status check_extended_header(Bytes bytes, const ImageLimits& limits) {
     return check_size(side(kCanvasAt), side(kCanvasAt + 3), limits);
 }
 
+// A file taken apart; the bytes must outlive it.
+struct Container {
+    std::vector<std::uint8_t> patched;
+    bool is_long = false;
+    std::unique_ptr<WebPDemuxer, DeleteDemuxer> demuxer;
+
+    [[nodiscard]] std::uint64_t width() const { return WebPDemuxGetI(demuxer.get(), WEBP_FF_CANVAS_WIDTH); }
+    [[nodiscard]] std::uint64_t height() const { return WebPDemuxGetI(demuxer.get(), WEBP_FF_CANVAS_HEIGHT); }
+};
+
+Status open_container(Bytes bytes, const ImageLimits& limits, Container& container) {
+    CLASP_RETURN_IF_ERROR(check_extended_header(bytes, limits));
+    const Bytes riff = riff_bytes(bytes, container.patched, container.is_long);
+    const WebPData data{riff.data(), riff.size()};
+    WebPDemuxState state = WEBP_DEMUX_PARSE_ERROR;
+    container.demuxer.reset(WebPDemuxPartial(&data, &state));
+    return container.demuxer == nullptr ? damaged("the container is damaged") : ok_status();
+}
+
 // Black where the frame does not reach, as Pillow shows the dropped alpha of an empty canvas.
 Status paint_frame(const WebPIterator& frame, Image& image) {
     if (frame.complete == 0) return damaged(reason_of(VP8_STATUS_NOT_ENOUGH_DATA));
@@ -111,27 +130,31 @@ Status paint_frame(const WebPIterator& frame, Image& image) {
 
 }  // namespace
 
-Result<Image> decode_webp(Bytes bytes, const ImageLimits& limits) {
-    CLASP_RETURN_IF_ERROR(check_extended_header(bytes, limits));
-    std::vector<std::uint8_t> patched;
-    bool is_long = false;
-    const Bytes riff = riff_bytes(bytes, patched, is_long);
-    const WebPData data{riff.data(), riff.size()};
-    WebPDemuxState state = WEBP_DEMUX_PARSE_ERROR;
-    const std::unique_ptr<WebPDemuxer, DeleteDemuxer> demuxer(WebPDemuxPartial(&data, &state));
-    if (demuxer == nullptr) return damaged("the container is damaged");
-    const std::uint64_t width = WebPDemuxGetI(demuxer.get(), WEBP_FF_CANVAS_WIDTH);
-    const std::uint64_t height = WebPDemuxGetI(demuxer.get(), WEBP_FF_CANVAS_HEIGHT);
+Result<StoredHeader> read_webp_header(Bytes bytes, const ImageLimits& limits, Work& /*work*/) {
+    Container container;
+    CLASP_RETURN_IF_ERROR(open_container(bytes, limits, container));
+    return StoredHeader{container.width(), container.height(), stored_orientation(container.demuxer.get())};
+}
+
+Result<Image> decode_webp(Bytes bytes, const ImageLimits& limits, Work& work) {
+    Container container;
+    CLASP_RETURN_IF_ERROR(open_container(bytes, limits, container));
+    const auto& demuxer = container.demuxer;
+    const std::uint64_t width = container.width();
+    const std::uint64_t height = container.height();
     CLASP_RETURN_IF_ERROR(check_size(width, height, limits));
     Frame frame;
     if (WebPDemuxGetFrame(demuxer.get(), 1, &frame.iterator) == 0) {
         return damaged("the file ends before the first frame");
     }
+    // The library decodes in one go.
+    if (!work.spend(4 * width * height + bytes.size() * kPackedByteWork)) return work.status();
     CLASP_ASSIGN_OR_RETURN(Image image, make_image(width, height, 0));
     image.format = ImageFormat::Webp;
     CLASP_RETURN_IF_ERROR(paint_frame(frame.iterator, image));
     image.orientation = stored_orientation(demuxer.get());
-    if (is_long) image.warnings.emplace_back("the WebP container says that it is longer than the file");
+    if (container.is_long)
+        image.warnings.emplace_back("the WebP container says that it is longer than the file");
     return image;
 }
 

@@ -115,7 +115,8 @@ TEST(TurnUpright, MovesEveryPixelWhereTheTagSays) {
     const char* const want[] = {"abc/def",  "cba/fed",  "fed/cba",  "def/abc",
                                 "ad/be/cf", "da/eb/fc", "fc/eb/da", "cf/be/ad"};
     for (int orientation = 1; orientation <= 8; ++orientation) {
-        const auto upright = turn_upright(letters(orientation));
+        Work work({});
+        const auto upright = turn_upright(letters(orientation), work);
         ASSERT_TRUE(upright.ok());
         EXPECT_EQ(shown(*upright), want[orientation - 1]) << orientation;
         EXPECT_EQ(upright->orientation, orientation);

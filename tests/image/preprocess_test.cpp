@@ -14,6 +14,10 @@ using testing::noise_image;
 
 namespace {
 
+Result<Image> fit_square(const Image& image, int side, const Colour& colour, Arithmetic arithmetic) {
+    return apply_fit(image, square_fit({image.width, image.height}, side, colour, arithmetic));
+}
+
 struct Reference {
     Size from;
     std::uint64_t hash;
@@ -65,8 +69,10 @@ TEST(FitSquare, ThinPicturesDoNotTakeASquareOfMemory) {
 }
 
 TEST(FitPadded, RoundsTheShortSideUpAndCentres) {
-    const auto image =
-        fit_padded(noise_image(640, 488), {672, 672}, {0, 0, 0}, Filter::Bicubic, Arithmetic::Original);
+    const Fit fit = padded_fit({640, 488}, {672, 672}, {0, 0, 0}, Filter::Bicubic, Arithmetic::Original);
+    EXPECT_EQ(fit.resized, (Size{672, 513}));
+    EXPECT_EQ(fit.size(), (Size{672, 672}));
+    const auto image = apply_fit(noise_image(640, 488), fit);
     ASSERT_TRUE(image.ok());
     // 488 * 1.05 = 512.4, so 513 rows from row 79.
     const auto above = crop(*image, 0, 78, {672, 1});
@@ -83,6 +89,13 @@ TEST(FitPadded, RoundsTheShortSideUpAndCentres) {
     EXPECT_FALSE(is_black(*first));
     EXPECT_FALSE(is_black(*last));
     EXPECT_TRUE(is_black(*below));
+}
+
+TEST(StretchFit, IsAPlainResize) {
+    const Image image = noise_image(30, 20);
+    const Fit fit = stretch_fit({14, 28}, Filter::Bilinear);
+    EXPECT_EQ(fit.size(), (Size{14, 28}));
+    EXPECT_EQ(apply_fit(image, fit)->rgb, resize(image, {14, 28}, Filter::Bilinear)->rgb);
 }
 
 TEST(Normalise, MakesPlanesOfNormalisedSamples) {
