@@ -62,8 +62,11 @@ class IntentChooser {
     virtual ~IntentChooser() = default;
 
     struct Choice {
-        std::size_t intent = 0;  // index into the intents given
+        std::size_t intent = 0;  // the most probable; index into the intents given
         float confidence = 1.0f;
+        // Probability of each intent; the class with the largest sum is taken. Empty if the model names one
+        // intent only.
+        std::vector<float> scores = {};
     };
     // Any error (deadline, invalid output) makes the router use its classifier instead.
     virtual Result<Choice> choose(std::string_view question, const std::vector<RouteIntent>& intents) = 0;

@@ -15,10 +15,10 @@ namespace clasp {
 
 struct LlmRouterOptions {
     std::string model = {};  // text GGUF
-    // Longest time for one question; then choose() gives Code::Deadline. What was read of the list of
-    // intents until then is kept, so a slow model gets further with each question.
+    // Longest time for one question; then choose() gives Code::Deadline. Reading the list of intents, once
+    // before the first question, is not counted.
     double timeout_ms = 10000.0;
-    std::size_t n_threads = 0;  // 0: one per hardware thread
+    std::size_t n_threads = 0;  // 0: the processors that are free, as in EngineOptions
     bool use_gpu = true;        // if ggml was built with one
     LogSink log = {};
 };

@@ -15,25 +15,23 @@ Status bad_line(std::size_t line, std::string_view what) {
 Result<Question> parse_question(std::string_view line, std::size_t number) {
     const auto parsed = base::parse_json(line, {});
     if (!parsed) return bad_line(number, parsed.status().message());
-    const nlohmann::json& json = *parsed;
+    const base::Json& json = *parsed;
     if (!json.is_object()) return bad_line(number, "not a JSON object");
     Question question;
-    const auto text = json.find("text");
-    if (text == json.end() || !text->is_string()) return bad_line(number, "has no string \"text\"");
-    question.text = text->get<std::string>();
-    if (const auto set = json.find("benchmark"); set != json.end()) {
-        if (!set->is_string()) return bad_line(number, "\"benchmark\" is not a string");
-        question.benchmark = set->get<std::string>();
+    if (!json["text"].get_to(question.text)) return bad_line(number, "has no string \"text\"");
+    if (const base::Json* const set = json.find("benchmark"); set != nullptr) {
+        if (!set->get_to(question.benchmark)) return bad_line(number, "\"benchmark\" is not a string");
     }
-    if (const auto intent = json.find("intent"); intent != json.end() && !intent->is_null()) {
-        if (!intent->is_string()) return bad_line(number, "\"intent\" is not a string");
-        question.intent = intent->get<std::string>();
+    if (const base::Json& intent = json["intent"]; !intent.is_null()) {
+        if (!intent.get_to(question.intent)) return bad_line(number, "\"intent\" is not a string");
     }
-    if (const auto category = json.find("category"); category != json.end() && !category->is_null()) {
-        if (!category->is_number_integer()) return bad_line(number, "\"category\" is not a whole number");
-        const auto id = category->get<std::int64_t>();
-        if (id < 0 || id > 1000000) return bad_line(number, "\"category\" is not between 0 and 1000000");
-        question.class_id = static_cast<int>(id);
+    if (const base::Json& category = json["category"]; !category.is_null()) {
+        if (!category.is_number_integer()) return bad_line(number, "\"category\" is not a whole number");
+        const auto id = category.get<int>();
+        if (!id || *id < 0 || *id > 1000000) {
+            return bad_line(number, "\"category\" is not between 0 and 1000000");
+        }
+        question.class_id = *id;
     }
     return question;
 }

@@ -29,6 +29,7 @@
 CLASP_EMBED(clasp_route_lexicon, "lexicon.txt")
 CLASP_EMBED(clasp_route_taxonomy, "taxonomy.json")
 CLASP_EMBED(clasp_route_rules, "rules.json")
+CLASP_EMBED(clasp_route_languages, "languages.json")
 CLASP_EMBED(clasp_route_model, "router.model")
 
 namespace clasp::route {
@@ -41,6 +42,9 @@ std::string_view embedded_taxonomy() {
 }
 std::string_view embedded_rules() {
     return {clasp_route_rules_begin, clasp_route_rules_end};
+}
+std::string_view embedded_languages() {
+    return {clasp_route_languages_begin, clasp_route_languages_end};
 }
 std::string_view embedded_model() {
     return {clasp_route_model_begin, clasp_route_model_end};

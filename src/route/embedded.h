@@ -8,6 +8,7 @@ namespace clasp::route {
 std::string_view embedded_lexicon();
 std::string_view embedded_taxonomy();
 std::string_view embedded_rules();
+std::string_view embedded_languages();
 std::string_view embedded_model();
 
 }  // namespace clasp::route

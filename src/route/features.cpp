@@ -13,8 +13,19 @@ namespace clasp::route {
 namespace {
 
 // Families share a total weight, so that a long question does not shout.
-enum Family : std::uint8_t { kBias, kWords, kPairs, kPieces, kTags, kFrame, kSkips, kType, kFamilies };
-constexpr std::array<float, kFamilies> kFamilyWeight = {1.0f, 1.5f, 1.0f, 0.9f, 1.6f, 2.0f, 1.4f, 1.4f};
+enum Family : std::uint8_t {
+    kBias,
+    kWords,
+    kPairs,
+    kPieces,
+    kTags,
+    kFrame,
+    kSkips,
+    kType,
+    kShape,
+    kFamilies
+};
+constexpr std::array<float, kFamilies> kFamilyWeight = {1.0f, 1.5f, 1.0f, 0.9f, 1.6f, 2.0f, 1.4f, 1.4f, 1.4f};
 
 class Collector {
    public:
@@ -23,7 +34,7 @@ class Collector {
     // The id is the hash of the family's letter and the parts, joined by a separator.
     template <typename... Parts>
     void add(Family family, Parts... parts) {
-        constexpr char letters[] = {'b', 'w', 'p', 'c', 't', 'f', 's', 'q'};
+        constexpr char letters[] = {'b', 'w', 'p', 'c', 't', 'f', 's', 'q', 'h'};
         key_.clear();
         key_.push_back(letters[family]);
         ((key_.push_back(':'), key_.append(parts)), ...);
@@ -134,6 +145,37 @@ void add_frame(const std::vector<std::string_view>& frame, Collector& out) {
     }
 }
 
+// What is asked for and how the question goes on, whatever the words.
+void add_shape(const Frame& frame, std::span<const Segment> segments, const Lexicon& lexicon,
+               Collector& out) {
+    const std::string_view target = frame.target_tag.empty() ? std::string_view("alone") : frame.target_tag;
+    const std::string_view kind = frame.is_kind_of_target ? "kind" : "";
+    const std::string_view general = frame.is_general_target ? "general" : "";
+    out.add(kShape, std::string_view("target"), frame.type, kind, general, target);
+    out.add(kShape, std::string_view("target"), kind, general);
+    if (!frame.after_target.empty()) {
+        out.add(kShape, std::string_view("after"), target, frame.after_target);
+        out.add(kShape, std::string_view("ends"), frame.after_target, frame.last_tag);
+    }
+    out.add(kShape, std::string_view("last"), frame.type, frame.last_tag);
+    std::size_t n_names = 0;
+    std::size_t n_numbers = 0;
+    std::size_t n_quotes = 0;
+    for (const Segment& segment : segments) {
+        const std::string_view tag = lexicon.name(segment.tag);
+        if (segment.capital) ++n_names;
+        if (tag == "NUM") ++n_numbers;
+        if (segment.text == "\"") ++n_quotes;
+    }
+    out.add(kShape, std::string_view("names"),
+            std::string_view(n_names == 0  ? "0"
+                             : n_names < 3 ? "1"
+                                           : "3"));
+    if (n_numbers > 0)
+        out.add(kShape, std::string_view("numbers"), std::string_view(n_numbers < 3 ? "1" : "3"));
+    if (n_quotes > 0) out.add(kShape, std::string_view("quotes"), frame.type);
+}
+
 }  // namespace
 
 static std::vector<Feature> extract(std::span<const Word> words, const Lexicon& lexicon,
@@ -155,6 +197,7 @@ static std::vector<Feature> extract(std::span<const Word> words, const Lexicon& 
         out.add(kType, std::string_view("head"), frame.head);
         out.add(kType, std::string_view("headtag"), frame.type, frame.head_tag);
     }
+    add_shape(frame, segments, lexicon, out);
     const std::size_t n_words = words.size();
     out.add(kType, std::string_view("length"),
             std::string_view(n_words <= 4    ? "4"

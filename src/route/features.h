@@ -14,7 +14,7 @@
 namespace clasp::route {
 
 // Raised when the same question would give other features, so that old models are refused.
-inline constexpr std::uint32_t kFeatureVersion = 1;
+inline constexpr std::uint32_t kFeatureVersion = 2;
 
 struct Feature {
     std::uint32_t id = 0;

@@ -9,12 +9,22 @@ namespace clasp::route {
 
 namespace {
 
-// Base letters of U+00C0 .. U+017F; '?' keeps the code point as it is.
+// Base letters of U+00C0 .. U+024F and of U+1E00 .. U+1EFF; '?' keeps the code point as it is.
 constexpr std::string_view kLatin =
     "aaaaaaaceeeeiiiidnooooo?ouuuuytsaaaaaaaceeeeiiiidnooooo?ouuuuyty"
     "aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiiiiijjkkklllllll"
-    "lllnnnnnnnnnoooooooorrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs";
-static_assert(kLatin.size() == 0x180 - 0xC0);
+    "lllnnnnnnnnnoooooooorrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs"
+    "bbbb???cc?ddd????ffg???ikkl??nnooo??pp?????ttttuu?vyyzz?????????"
+    "?????d??l??n?aaiioouuuuuuuuuu?aaaa??ggggkkoooo??j?d?gg??nnaa??oo"
+    "aaaaeeeeiiiioooorrrruuuusstt??hhnd??zzaaeeooooooooyylnt???acclts"
+    "z??b??eejj?qrryy";
+static_assert(kLatin.size() == 0x250 - 0xC0);
+constexpr std::string_view kLatinAdditional =
+    "aabbbbbbccddddddddddeeeeeeeeeeffgghhhhhhhhhhiiiikkkkkkllllllllmm"
+    "mmmmnnnnnnnnoooooooopppprrrrrrrrssssssssssttttttttuuuuuuuuuuvvvv"
+    "wwwwwwwwwwxxxxyyzzzzzzhtwya?????aaaaaaaaaaaaaaaaaaaaaaaaeeeeeeee"
+    "eeeeeeeeiiiioooooooooooooooooooooooouuuuuuuuuuuuuuyyyyyyyy????yy";
+static_assert(kLatinAdditional.size() == 0x100);
 
 struct Variant {
     char32_t from;
@@ -69,7 +79,13 @@ char32_t fold_punctuation(char32_t c) {
         case 0x300F:
         case 0x00AB:
         case 0x00BB: return U'"';
+        case 0x060C:
         case 0x3001: return U',';
+        case 0x061B: return U';';
+        case 0x061F: return U'?';
+        case 0x06D4:
+        case 0x0964:
+        case 0x0965:
         case 0x3002: return U'.';
         case 0x2013:
         case 0x2014:
@@ -80,7 +96,24 @@ char32_t fold_punctuation(char32_t c) {
     }
 }
 
+// Spellings that vary from writer to writer: Arabic alif and ya, Persian kaf, Cyrillic io and short i.
+char32_t fold_spelling(char32_t c) {
+    switch (c) {
+        case 0x0622:
+        case 0x0623:
+        case 0x0625: return 0x0627;
+        case 0x0649:
+        case 0x06CC: return 0x064A;
+        case 0x06A9: return 0x0643;
+        case 0x0451: return 0x0435;
+        case 0x0439: return 0x0438;
+        default: return c;
+    }
+}
+
 bool is_dropped(char32_t c) {
+    // Arabic vowel signs and the stretching stroke are written or left out at will.
+    if ((c >= 0x064B && c <= 0x0652) || c == 0x0640) return true;
     return (c >= 0x0300 && c <= 0x036F) || (c >= 0x200B && c <= 0x200F) || (c >= 0x202A && c <= 0x202E) ||
            (c >= 0x2060 && c <= 0x2064) || (c >= 0xFE00 && c <= 0xFE0F) || c == 0xFEFF || c == 0x00AD;
 }
@@ -97,13 +130,14 @@ char32_t fold(char32_t c) {
     if (c < 0x80) return (c >= U'A' && c <= U'Z') ? c + 32 : c;
     if (is_dropped(c)) return kDropped;
     if (c >= 0xFF01 && c <= 0xFF5E) return fold(c - 0xFF01 + 0x21);  // full width
-    if (c >= 0xC0 && c < 0x180) {
-        const char base = kLatin[c - 0xC0];
+    if ((c >= 0xC0 && c < 0x250) || (c >= 0x1E00 && c < 0x1F00)) {
+        const char base = c < 0x250 ? kLatin[c - 0xC0] : kLatinAdditional[c - 0x1E00];
         return base == '?' ? c : static_cast<char32_t>(base);
     }
-    if (c >= 0x0391 && c <= 0x03A9) return c + 32;  // Greek capitals
-    if (c >= 0x0410 && c <= 0x042F) return c + 32;  // Cyrillic capitals
-    if (c >= 0x0400 && c <= 0x040F) return c + 80;
+    if (c >= 0x0391 && c <= 0x03A9) return c + 32;                 // Greek capitals
+    if (c >= 0x0410 && c <= 0x042F) return fold_spelling(c + 32);  // Cyrillic capitals
+    if (c >= 0x0400 && c <= 0x040F) return fold_spelling(c + 80);
+    if (const char32_t usual = fold_spelling(c); usual != c) return usual;
     if (is_cjk(c)) {
         const auto found = std::lower_bound(kSimplified.begin(), kSimplified.end(), c,
                                             [](Variant v, char32_t value) { return v.from < value; });
@@ -119,7 +153,7 @@ bool is_cjk(char32_t c) {
 
 bool is_word_character(char32_t c) {
     if (c < 0x80) return (c >= U'a' && c <= U'z') || (c >= U'A' && c <= U'Z') || (c >= U'0' && c <= U'9');
-    if (is_dropped(c) || is_space_or_control(c)) return false;
+    if (is_dropped(c) || is_space_or_control(c) || fold_punctuation(c) != c) return false;
     const bool symbols = (c >= 0x2000 && c <= 0x2BFF) || (c >= 0x3000 && c <= 0x303F) ||
                          (c >= 0xFE10 && c <= 0xFE6F) || (c >= 0xFF00 && c <= 0xFFEF) || c >= 0x1F000;
     return c >= 0xC0 && c != 0xD7 && c != 0xF7 && !symbols;

@@ -102,6 +102,39 @@ std::size_t noun_phrase(std::span<const Segment> segments, const Lexicon& lexico
     return end;
 }
 
+bool is_general(std::string_view word) {
+    static constexpr std::array<std::string_view, 40> kGeneral = {
+        "animal",  "animals",   "furniture",  "vehicle", "vehicles",  "food",      "foods",    "fruit",
+        "fruits",  "vegetable", "vegetables", "device",  "devices",   "appliance", "clothing", "clothes",
+        "utensil", "utensils",  "object",     "objects", "item",      "items",     "thing",    "things",
+        "tool",    "tools",     "instrument", "drink",   "beverage",  "dessert",   "meat",     "plant",
+        "plants",  "creature",  "toy",        "toys",    "equipment", "gadget",    "insect",   "baked good"};
+    return is_any(word, kGeneral);
+}
+
+// From the question word on: what is asked for, and what follows it.
+void find_target(std::span<const Segment> segments, const Lexicon& lexicon, Frame& frame) {
+    static constexpr std::array<std::string_view, 5> kAsking = {"what", "which", "whose", "HOWMANY", "who"};
+    const auto tag = [&](std::size_t i) { return lexicon.name(segments[i].tag); };
+    std::size_t at = 0;
+    while (at < segments.size() && !is_any(tag(at), kAsking)) ++at;
+    if (at == segments.size()) return;
+    ++at;
+    if (at < segments.size() && tag(at) == "KIND") {
+        frame.is_kind_of_target = true;
+        ++at;
+        if (at < segments.size() && tag(at) == "of") ++at;
+    }
+    const auto is_skipped = [&](std::size_t i) { return is_determiner(tag(i)) || is_modifier(tag(i)); };
+    while (at + 1 < segments.size() && is_skipped(at) && !phrase_of(tag(at + 1)).empty()) ++at;
+    while (at < segments.size() && !phrase_of(tag(at)).empty()) {
+        frame.target_tag = tag(at);
+        frame.is_general_target = is_general(segments[at].text);
+        ++at;
+    }
+    frame.after_target = at < segments.size() ? tag(at) : std::string_view("none");
+}
+
 std::string_view type_of(std::span<const Segment> segments, const Lexicon& lexicon) {
     static constexpr std::array<std::string_view, 20> kTypes = {
         "what", "which", "where", "why",    "how",      "who",   "whose",    "who2", "HOWMANY", "HOWMUCH",
@@ -145,6 +178,10 @@ Frame make_frame(std::span<const Segment> segments, const Lexicon& lexicon) {
         frame.head = segments[i + 1].text;
         frame.head_tag = lexicon.name(segments[i + 1].tag);
         break;
+    }
+    find_target(segments, lexicon, frame);
+    for (const Segment& segment : segments) {
+        if (lexicon.name(segment.tag) != "MARK") frame.last_tag = lexicon.name(segment.tag);
     }
     return frame;
 }

@@ -15,6 +15,13 @@ struct Frame {
     std::string_view type;  // the word that makes it a question or an order: what, be, DESCRIBE, ...
     std::string_view head;  // the word asked about: "colour" in "what colour is ..."; may be empty
     std::string_view head_tag;
+    // What is asked for, "kind of" and the like left out: "furniture" in "what kind of furniture is wooden".
+    // Empty where the question word stands alone.
+    std::string_view target_tag;
+    bool is_general_target = false;  // a word for a whole range of things, so that their names are wanted
+    bool is_kind_of_target = false;  // "kind of" stood before it
+    std::string_view after_target;   // the tag of the word behind it, or of the question word if it is alone
+    std::string_view last_tag = "none";  // of the last word
 };
 
 // The views point into `segments` and `lexicon`.

@@ -15,20 +15,13 @@ namespace clasp::route {
 // Questions written for this project: they always teach and are never part of a reported figure.
 inline constexpr std::string_view kOwnBenchmark = "own";
 
-// What acting on a wrong class costs against falling back to Default, from the paper's robustness
-// table: everything forced to Default loses 44 % of what everything misrouted loses (mean over its
-// five benchmarks of (unharmed - Default) / (unharmed - random error)).
-inline constexpr double kFallbackCost = 0.44;
-// Largest share of all questions that may be acted on wrongly.
-inline constexpr double kMaxConfidentErrors = 0.04;
-
 // Lines without a label are left out. InvalidArgument if a label is unknown to the taxonomy.
 Result<std::vector<Example>> make_examples(std::span<const Question> questions, const Taxonomy& taxonomy,
                                            const Lexicon& lexicon, float balance);
 
-// Leaves out a sixth of the questions in turn (chosen by a hash of the text, so it is the same every time)
-// and fits temperature and threshold on what drafts say about questions that they have not seen, then
-// trains on everything.
+// Leaves out a sixth of the benchmarks in turn and calibrates on what drafts say about questions of sets
+// that they have not seen, then trains on everything. With fewer than six benchmarks a sixth of the
+// questions, chosen by a hash of the text.
 Result<Model> fit_router(std::span<const Question> questions, const Taxonomy& taxonomy,
                          const Lexicon& lexicon, const TrainOptions& options);
 

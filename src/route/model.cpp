@@ -13,7 +13,7 @@ namespace clasp::route {
 
 namespace {
 
-constexpr std::string_view kMagic = "CLASPRT1";
+constexpr std::string_view kMagic = "CLASPRT2";
 constexpr std::uint32_t kMaxIntents = 256;
 constexpr std::uint32_t kMaxFeatures = 1u << 22u;
 constexpr unsigned kIndexBits = 14;
@@ -53,6 +53,12 @@ class Reader {
    private:
     std::string_view bytes_;
 };
+
+// Fills `values`; false if they are not ascending. There must be enough left.
+bool get_ascending(Reader& in, std::vector<std::uint32_t>& values) {
+    for (std::uint32_t& value : values) in.get(value);
+    return std::adjacent_find(values.begin(), values.end(), std::greater_equal<>()) == values.end();
+}
 
 Status corrupt(std::string_view what) {
     return {Code::Corrupt, "router model: " + std::string(what)};
@@ -107,7 +113,7 @@ std::vector<float> Model::probabilities(std::span<const Feature> features) const
     const float top = *std::max_element(p.begin(), p.end());
     float sum = 0.0f;
     for (float& value : p) {
-        value = std::exp((value - top) / temperature_);
+        value = std::exp((value - top) / calibration_.temperature);
         sum += value;
     }
     for (float& value : p) value /= sum;
@@ -127,21 +133,26 @@ std::string Model::save(const Lexicon& lexicon) const {
     put(out, static_cast<std::uint32_t>(intent_names_.size()));
     put(out, static_cast<std::uint32_t>(ids_.size()));
     put(out, step_);
-    put(out, temperature_);
-    put(out, threshold_);
+    put(out, calibration_.temperature);
+    put(out, calibration_.threshold);
+    put(out, profile_.scripts());
+    put(out, static_cast<std::uint32_t>(profile_.words().size()));
+    put(out, static_cast<std::uint32_t>(profile_.pieces().size()));
     for (const std::string& name : intent_names_) {
         out.push_back(static_cast<char>(name.size()));
         out += name;
     }
     for (const std::uint32_t id : ids_) put(out, id);
     for (const std::int8_t weight : weights_) out.push_back(static_cast<char>(weight));
+    for (const std::uint32_t word : profile_.words()) put(out, word);
+    for (const std::uint32_t piece : profile_.pieces()) put(out, piece);
     put(out, hash_bytes(out));
     return out;
 }
 
 Result<Model> Model::load(std::string_view bytes, const Lexicon& lexicon) {
     if (bytes.size() < kMagic.size() + 8 || bytes.substr(0, kMagic.size()) != kMagic) {
-        return corrupt("does not begin with CLASPRT1");
+        return corrupt("does not begin with CLASPRT2");
     }
     const std::string_view body = bytes.substr(0, bytes.size() - 8);
     std::uint64_t stored_hash = 0;
@@ -155,10 +166,13 @@ Result<Model> Model::load(std::string_view bytes, const Lexicon& lexicon) {
     std::uint32_t n_intents = 0;
     std::uint32_t n_features = 0;
     float step = 0.0f;
-    float temperature = 0.0f;
-    float threshold = 0.0f;
+    Calibration calibration;
+    std::uint32_t scripts = 0;
+    std::uint32_t n_words = 0;
+    std::uint32_t n_pieces = 0;
     if (!in.get(version) || !in.get(lexicon_hash) || !in.get(n_intents) || !in.get(n_features) ||
-        !in.get(step) || !in.get(temperature) || !in.get(threshold)) {
+        !in.get(step) || !in.get(calibration.temperature) || !in.get(calibration.threshold) ||
+        !in.get(scripts) || !in.get(n_words) || !in.get(n_pieces)) {
         return corrupt("header is cut off");
     }
     if (version != kFeatureVersion || lexicon_hash != lexicon.hash()) {
@@ -170,8 +184,13 @@ Result<Model> Model::load(std::string_view bytes, const Lexicon& lexicon) {
                        " features, limits are " + std::to_string(kMaxIntents) + " and " +
                        std::to_string(kMaxFeatures));
     }
-    if (!(step > 0.0f && std::isfinite(step)) || !(temperature > 0.0f && std::isfinite(temperature)) ||
-        !(threshold >= 0.0f && threshold <= 1.0f)) {
+    if (n_words > kMaxFeatures || n_pieces > kMaxFeatures) {
+        return corrupt("has a profile of " + std::to_string(n_words) + " words and " +
+                       std::to_string(n_pieces) + " pieces, the limit is " + std::to_string(kMaxFeatures));
+    }
+    const auto is_positive = [](float value) { return value > 0.0f && std::isfinite(value); };
+    if (!is_positive(step) || !is_positive(calibration.temperature) ||
+        !(calibration.threshold >= 0.0f && calibration.threshold <= 1.0f)) {
         return corrupt("step, temperature or threshold is out of range");
     }
     std::vector<std::string> names(n_intents);
@@ -183,22 +202,24 @@ Result<Model> Model::load(std::string_view bytes, const Lexicon& lexicon) {
         }
         name = text;
     }
-    const std::size_t row_bytes = 4 + std::size_t{n_intents};
-    if (in.left() != row_bytes * n_features) {
+    const std::size_t n_bytes =
+        (4 + std::size_t{n_intents}) * n_features + 4 * (std::size_t{n_words} + n_pieces);
+    if (in.left() != n_bytes) {
         return corrupt("holds " + std::to_string(in.left()) + " bytes of weights instead of " +
-                       std::to_string(row_bytes * n_features));
+                       std::to_string(n_bytes));
     }
     std::vector<std::uint32_t> ids(n_features);
-    for (std::uint32_t& id : ids) in.get(id);
-    if (std::adjacent_find(ids.begin(), ids.end(), std::greater_equal<>()) != ids.end()) {
-        return corrupt("feature ids are not ascending");
-    }
+    if (!get_ascending(in, ids)) return corrupt("feature ids are not ascending");
     std::string_view weights;
     in.get(std::size_t{n_intents} * n_features, weights);
     std::vector<std::int8_t> table(weights.size());
     std::memcpy(table.data(), weights.data(), weights.size());
+    std::vector<std::uint32_t> words(n_words);
+    std::vector<std::uint32_t> pieces(n_pieces);
+    if (!get_ascending(in, words) || !get_ascending(in, pieces)) return corrupt("profile is not ascending");
     Model model(std::move(names), std::move(ids), std::move(table), step);
-    model.set_calibration(temperature, threshold);
+    model.set_calibration(calibration);
+    model.set_profile({scripts, std::move(words), std::move(pieces)});
     return model;
 }
 

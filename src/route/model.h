@@ -11,13 +11,20 @@
 
 #include "clasp/status.h"
 #include "route/features.h"
+#include "route/profile.h"
 
 namespace clasp::route {
 
-// In the bytes, all little endian: "CLASPRT1", u32 feature version, u64 lexicon hash, u32 intents,
-// u32 features, f32 step, f32 temperature, f32 threshold, the intents' names (u8 length + bytes), the
-// feature ids ascending (u32 each), the weights (i8, one row of intents per feature), u64 hash of all
-// before.
+// In the bytes, all little endian: "CLASPRT2", u32 feature version, u64 lexicon hash, u32 intents,
+// u32 features, f32 step, f32 temperature, f32 threshold, u32 scripts, u32 words, u32 pieces, the
+// intents' names (u8 length + bytes), the feature ids ascending (u32 each), the weights (i8, one row of
+// intents per feature), the hashes of the profile's words and pieces (u32 each), u64 hash of all before.
+// From logits to probabilities, softmax(logits / temperature), and the least probability that is acted on.
+struct Calibration {
+    float temperature = 1.0f;
+    float threshold = 0.5f;
+};
+
 class Model {
    public:
     // Corrupt if the bytes do not hold together, Unsupported if they were made for other features or
@@ -31,19 +38,18 @@ class Model {
 
     // Unscaled logits per intent.
     void score(std::span<const Feature> features, std::span<float> logits) const;
-    // softmax(logits / temperature), in place of score().
+    // As Calibration says, in place of score().
     [[nodiscard]] std::vector<float> probabilities(std::span<const Feature> features) const;
     // What one feature adds to the logit of an intent; 0 if the feature is unknown.
     [[nodiscard]] float weight(std::uint32_t feature_id, std::size_t intent) const;
 
     [[nodiscard]] const std::vector<std::string>& intent_names() const { return intent_names_; }
     [[nodiscard]] std::size_t n_features() const { return ids_.size(); }
-    [[nodiscard]] float temperature() const { return temperature_; }
-    [[nodiscard]] float threshold() const { return threshold_; }
-    void set_calibration(float temperature, float threshold) {
-        temperature_ = temperature;
-        threshold_ = threshold;
-    }
+    [[nodiscard]] const Calibration& calibration() const { return calibration_; }
+    void set_calibration(const Calibration& calibration) { calibration_ = calibration; }
+    // What the training questions were written with; empty if nothing is known of it.
+    [[nodiscard]] const LanguageProfile& profile() const { return profile_; }
+    void set_profile(LanguageProfile profile) { profile_ = std::move(profile); }
 
    private:
     // Row of a feature, or n_features() if it is unknown.
@@ -55,8 +61,8 @@ class Model {
     std::vector<std::int8_t> weights_;
     std::vector<std::uint32_t> first_row_;  // by the high bits of the id: rows are found in a few steps
     float step_ = 1.0f;
-    float temperature_ = 1.0f;
-    float threshold_ = 0.5f;
+    Calibration calibration_;
+    LanguageProfile profile_;
 };
 
 }  // namespace clasp::route

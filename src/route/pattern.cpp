@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "base/text.h"
-#include "route/utf8.h"
+#include "base/utf8.h"
 
 namespace clasp::route {
 
@@ -54,16 +54,17 @@ class Pattern::Search {
         }
         if (item.optional && from(index + 1, at)) return true;
         if (item.kind == Kind::AnyWord) return left > 0 && from(index + 1, at + 1);
-        for (const auto& alternative : item.alternatives) {
-            if (begins_with(alternative, at) && from(index + 1, at + alternative.size())) return true;
+        for (const Alternative& alternative : item.alternatives) {
+            if (begins_with(alternative, at) && from(index + 1, at + alternative.words.size())) return true;
         }
         return false;
     }
 
-    [[nodiscard]] bool begins_with(const std::vector<std::string>& alternative, std::size_t at) const {
-        if (words_.size() - at < alternative.size()) return false;
-        for (std::size_t i = 0; i < alternative.size(); ++i) {
-            if (words_[at + i].text != alternative[i]) return false;
+    [[nodiscard]] bool begins_with(const Alternative& alternative, std::size_t at) const {
+        const std::vector<std::string>& wanted = alternative.words;
+        if (words_.size() - at < wanted.size() || !alternative.fits_first(words_[at].text)) return false;
+        for (std::size_t i = 1; i < wanted.size(); ++i) {
+            if (words_[at + i].text != wanted[i]) return false;
         }
         return true;
     }
@@ -73,11 +74,19 @@ class Pattern::Search {
     std::vector<bool> failed_;
 };
 
+bool Pattern::Alternative::fits_first(const std::string& word) const {
+    const std::string& wanted = words.front();
+    if (open_start && open_end) return word.find(wanted) != std::string::npos;
+    if (open_start) return word.ends_with(wanted);
+    if (open_end) return word.starts_with(wanted);
+    return word == wanted;
+}
+
 Result<Pattern> Pattern::parse(std::string_view text) {
     const auto fail = [&](std::string_view what) {
         return Status(Code::InvalidArgument, "pattern " + base::in_quotes(text) + " " + std::string(what));
     };
-    if (first_invalid_utf8(text)) return fail("is not valid UTF-8");
+    if (base::first_invalid_utf8(text)) return fail("is not valid UTF-8");
     Pattern pattern;
     for (std::string_view piece : base::split(text, ' ')) {
         if (piece.empty()) continue;
@@ -101,9 +110,18 @@ Result<Pattern> Pattern::parse(std::string_view text) {
             if (piece == "*") {
                 item.kind = Kind::AnyWord;
             } else {
-                for (const std::string_view alternative : base::split(piece, '|')) {
-                    item.alternatives.push_back(words_of(alternative));
-                    if (item.alternatives.back().empty()) return fail("has an alternative without words");
+                for (std::string_view text_of : base::split(piece, '|')) {
+                    Alternative alternative;
+                    alternative.open_start = text_of.starts_with('~');
+                    if (alternative.open_start) text_of.remove_prefix(1);
+                    alternative.open_end = text_of.ends_with('~');
+                    if (alternative.open_end) text_of.remove_suffix(1);
+                    alternative.words = words_of(text_of);
+                    if (alternative.words.empty()) return fail("has an alternative without words");
+                    if ((alternative.open_start || alternative.open_end) && alternative.words.size() > 1) {
+                        return fail("has a ~ at more than one word");
+                    }
+                    item.alternatives.push_back(std::move(alternative));
                 }
             }
         }
@@ -128,9 +146,10 @@ bool Pattern::matches(std::span<const Word> words) const {
 bool Pattern::may_start(std::span<const Word> words, std::size_t at) const {
     const Item& first = items_.front();
     if (first.kind != Kind::Words || first.optional) return true;
-    return at < words.size() &&
-           std::any_of(first.alternatives.begin(), first.alternatives.end(),
-                       [&](const auto& alternative) { return alternative.front() == words[at].text; });
+    return at < words.size() && std::any_of(first.alternatives.begin(), first.alternatives.end(),
+                                            [&](const Alternative& alternative) {
+                                                return alternative.fits_first(words[at].text);
+                                            });
 }
 
 }  // namespace clasp::route

@@ -5,6 +5,7 @@
 //   what|which time      one of several words
 //   phone_number|fax     an alternative of two words
 //   the?                 may be missing
+//   color~               a word that begins so;  ~color  that ends so;  ~color~  that has it inside
 //   *                    any one word
 //   ...                  up to eight words
 //   ^ what               only at the start;  a letter $  only at the end
@@ -25,7 +26,8 @@ namespace clasp::route {
 
 class Pattern {
    public:
-    // InvalidArgument names what is wrong: empty, more than 64 items, an item without words.
+    // InvalidArgument names what is wrong: empty, more than 64 items, an item without words, an open end
+    // of more than one word.
     static Result<Pattern> parse(std::string_view text);
 
     // `words` must hold no marks.
@@ -33,10 +35,18 @@ class Pattern {
 
    private:
     enum class Kind : unsigned char { Words, AnyWord, Gap };
+    // What one alternative asks of the words there; open ends only where it is a single word.
+    struct Alternative {
+        std::vector<std::string> words;
+        bool open_start = false;
+        bool open_end = false;
+
+        [[nodiscard]] bool fits_first(const std::string& word) const;
+    };
     struct Item {
         Kind kind = Kind::Words;
         bool optional = false;
-        std::vector<std::vector<std::string>> alternatives;
+        std::vector<Alternative> alternatives;
     };
     class Search;
 

@@ -9,6 +9,7 @@
 #include "route/embedded.h"
 #include "route/features.h"
 #include "route/labelled.h"
+#include "route/languages.h"
 #include "route/lexicon.h"
 #include "route/model.h"
 #include "route/taxonomy.h"
@@ -139,8 +140,8 @@ struct Router::State {
         decision.by = RoutedBy::Fallback;
     }
 
-    [[nodiscard]] RouteDecision by_classifier(const std::vector<float>& by_intent) const {
-        if (!model) return fallback("no rule fits and this router has no classifier");
+    // The class whose intents have the largest sum, and its most probable intent.
+    [[nodiscard]] RouteDecision most_probable(const std::vector<float>& by_intent, RoutedBy by) const {
         RouteDecision decision;
         decision.scores = class_scores(by_intent);
         const std::size_t winner = top_index(decision.scores);
@@ -153,13 +154,19 @@ struct Router::State {
         decision.intent = taxonomy.intents[best].name;
         decision.class_id = taxonomy.classes[winner].id;
         decision.class_name = taxonomy.classes[winner].name;
-        decision.by = RoutedBy::Classifier;
+        decision.by = by;
         if (decision.confidence < threshold) fall_back(decision);
         return decision;
     }
 
+    [[nodiscard]] RouteDecision by_classifier(const std::vector<float>& by_intent) const {
+        if (!model) return fallback("no rule fits and this router has no classifier");
+        return most_probable(by_intent, RoutedBy::Classifier);
+    }
+
     [[nodiscard]] RouteDecision by_chooser(const IntentChooser::Choice& choice,
                                            const std::vector<float>& by_intent) const {
+        if (!choice.scores.empty()) return most_probable(choice.scores, RoutedBy::Llm);
         RouteDecision decision = named(choice.intent, choice.confidence, RoutedBy::Llm, "", by_intent);
         if (choice.confidence < threshold) fall_back(decision);
         return decision;
@@ -169,32 +176,57 @@ struct Router::State {
         if (const auto known = choices.find(question)) return *known;
         CLASP_ASSIGN_OR_RETURN(const IntentChooser::Choice choice,
                                chooser->choose(question, taxonomy.intents));
-        if (choice.intent >= taxonomy.intents.size() ||
-            !(choice.confidence >= 0.0f && choice.confidence <= 1.0f)) {
+        const auto is_share = [](float p) { return p >= 0.0f && p <= 1.0f; };
+        const bool has_scores = !choice.scores.empty();
+        if (choice.intent >= taxonomy.intents.size() || !is_share(choice.confidence) ||
+            (has_scores && choice.scores.size() != taxonomy.intents.size()) ||
+            !std::all_of(choice.scores.begin(), choice.scores.end(), is_share)) {
             return Status(Code::Corrupt, "the router model named no intent of the list");
         }
         choices.insert(question, choice);
         return choice;
     }
 
+    [[nodiscard]] RouteDecision by_rule(const route::Rule& rule, const std::vector<float>& by_intent) const {
+        return named(*taxonomy.intent_index(rule.intent), rule.confidence, RoutedBy::Rules,
+                     "rule " + rule.name + ": " + rule.reason, by_intent);
+    }
+
+    // The classifier's word, or nothing but Default where it was not taught the language.
+    [[nodiscard]] RouteDecision without_rule(const route::Tongue& tongue,
+                                             const std::vector<float>& by_intent) const {
+        return tongue.is_taught ? by_classifier(by_intent) : fallback(tongue.reason);
+    }
+
+    [[nodiscard]] route::Tongue tongue_of(const std::vector<Word>& words) const {
+        if (!model) return {};
+        return route::recognise(words, model->profile(), route::Languages::builtin());
+    }
+
     [[nodiscard]] RouteDecision decide(std::string_view question, const std::vector<Word>& words) const {
         if (!says_something(words)) return fallback("the question has no words");
-        const std::vector<float> by_intent = classify(words);
+        const route::Tongue tongue = tongue_of(words);
+        std::vector<float> by_intent(taxonomy.intents.size(), 0.0f);
+        if (tongue.is_taught) {
+            by_intent = classify(words);
+        } else {
+            const route::Rule* rule = route::find_language_rule(route::Languages::builtin(), tongue, words);
+            if (rule != nullptr && taxonomy.intent_index(rule->intent)) return by_rule(*rule, by_intent);
+        }
         if (const route::Rule* rule = route::find_rule(taxonomy.rules, words)) {
-            return named(*taxonomy.intent_index(rule->intent), rule->confidence, RoutedBy::Rules,
-                         "rule " + rule->name + ": " + rule->reason, by_intent);
+            return by_rule(*rule, by_intent);
         }
         if (kind == RouterKind::Rules) return fallback("no rule fits");
         if (kind == RouterKind::Llm) {
             const auto choice = ask_chooser(question);
             if (choice) return by_chooser(*choice, by_intent);
-            RouteDecision decision = by_classifier(by_intent);
+            RouteDecision decision = without_rule(tongue, by_intent);
             decision.model_failed = true;
             const std::string failure = "router model failed (" + choice.status().message() + ")";
             decision.reason = decision.reason.empty() ? failure : failure + "; " + decision.reason;
             return decision;
         }
-        return by_classifier(by_intent);
+        return without_rule(tongue, by_intent);
     }
 };
 
@@ -225,7 +257,7 @@ Result<std::optional<Model>> make_model(const RouterOptions& options, const Taxo
         CLASP_ASSIGN_OR_RETURN(const auto examples,
                                route::make_examples(taxonomy.examples, taxonomy, lexicon, 0.0f));
         CLASP_ASSIGN_OR_RETURN(Model model, route::train(examples, taxonomy.intent_names(), training));
-        model.set_calibration(1.0f, kUntrainedThreshold);
+        model.set_calibration({1.0f, kUntrainedThreshold});
         return std::optional<Model>(std::move(model));
     }
     CLASP_ASSIGN_OR_RETURN(Model model, Model::load(route::embedded_model(), lexicon));
@@ -272,7 +304,7 @@ Result<Router> Router::create(const RouterOptions& options) {
             if (state->taxonomy.intent_index(rule.intent)) state->taxonomy.rules.push_back(rule);
         }
     }
-    const float trained = state->model ? state->model->threshold() : kUntrainedThreshold;
+    const float trained = state->model ? state->model->calibration().threshold : kUntrainedThreshold;
     state->threshold = options.threshold.value_or(state->taxonomy.threshold.value_or(trained));
     if (!(state->threshold >= 0.0f && state->threshold <= 1.0f)) {
         return Status(Code::InvalidArgument, "router threshold is not between 0 and 1");
@@ -308,7 +340,8 @@ RouteExplanation Router::explain(std::string_view question, std::size_t limit) c
         float mean = 0.0f;
         for (std::size_t other = 0; other < columns.size(); ++other)
             mean += model.weight(feature.id, other) / n;
-        const float weight = feature.value * (model.weight(feature.id, k) - mean) / model.temperature();
+        const float weight =
+            feature.value * (model.weight(feature.id, k) - mean) / model.calibration().temperature;
         if (weight != 0.0f) explanation.evidence.push_back({name, weight});
     }
     std::stable_sort(explanation.evidence.begin(), explanation.evidence.end(),

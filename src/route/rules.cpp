@@ -10,7 +10,7 @@ namespace clasp::route {
 
 namespace {
 
-using Json = nlohmann::json;
+using base::Json;
 
 constexpr std::size_t kMaxRules = 1000;
 
@@ -20,13 +20,12 @@ Status bad_rule(const std::string& name, std::string_view what) {
 
 Result<std::vector<std::string>> strings(const Json& rule, const char* key, const std::string& name) {
     std::vector<std::string> out;
-    const auto list = rule.find(key);
-    if (list == rule.end()) return out;
+    const Json* const list = rule.find(key);
+    if (list == nullptr) return out;
     if (!list->is_array()) return bad_rule(name, std::string("\"") + key + "\" is not a list");
     for (const Json& item : *list) {
-        if (!item.is_string())
+        if (!item.get_to(out.emplace_back()))
             return bad_rule(name, std::string("\"") + key + "\" holds something that is no text");
-        out.push_back(item.get<std::string>());
     }
     return out;
 }
@@ -47,23 +46,22 @@ Result<Rule> parse_rule(const Json& json) {
     if (!json.is_object()) return bad_rule("", "not an object");
     for (const auto& [key, field] : {std::pair{"name", &rule.name}, std::pair{"intent", &rule.intent},
                                      std::pair{"reason", &rule.reason}}) {
-        const auto found = json.find(key);
-        if (found == json.end() || !found->is_string() || found->get<std::string>().empty()) {
+        if (!json[key].get_to(*field) || field->empty()) {
             return bad_rule(rule.name, std::string("has no text \"") + key + "\"");
         }
-        *field = found->get<std::string>();
     }
     CLASP_ASSIGN_OR_RETURN(rule.patterns, patterns(json, "patterns", rule.name));
     CLASP_ASSIGN_OR_RETURN(rule.unless, patterns(json, "unless", rule.name));
     CLASP_ASSIGN_OR_RETURN(rule.matches, strings(json, "matches", rule.name));
     CLASP_ASSIGN_OR_RETURN(rule.misses, strings(json, "misses", rule.name));
     if (rule.patterns.empty()) return bad_rule(rule.name, "has no \"patterns\"");
-    if (const auto confidence = json.find("confidence"); confidence != json.end()) {
-        if (!confidence->is_number()) return bad_rule(rule.name, "\"confidence\" is not a number");
-        rule.confidence = confidence->get<float>();
-        if (!(rule.confidence > 0.0f && rule.confidence <= 1.0f)) {
+    if (const Json* const confidence = json.find("confidence")) {
+        double value = 0.0;
+        if (!confidence->get_to(value)) return bad_rule(rule.name, "\"confidence\" is not a number");
+        if (!(value > 0.0 && value <= 1.0) || !(static_cast<float>(value) > 0.0F)) {
             return bad_rule(rule.name, "\"confidence\" is not above 0 and at most 1");
         }
+        rule.confidence = static_cast<float>(value);
     }
     return rule;
 }

@@ -11,7 +11,7 @@ namespace clasp::route {
 
 namespace {
 
-using Json = nlohmann::json;
+using base::Json;
 
 constexpr std::size_t kMaxBytes = 8u << 20u;
 constexpr std::size_t kMaxDepth = 8;
@@ -23,19 +23,18 @@ Status corrupt(const std::string& what) {
 }
 
 Result<int> read_id(const Json& object, const char* key, const std::string& where) {
-    const auto found = object.find(key);
-    if (found == object.end() || !found->is_number_integer()) {
-        return corrupt(where + " has no whole number \"" + key + "\"");
+    const Json& value = object[key];
+    if (!value.is_number_integer()) return corrupt(where + " has no whole number \"" + key + "\"");
+    const auto id = value.get<int>();
+    if (!id || *id < 0 || *id > 1000000) {
+        return corrupt(where + ": \"" + key + "\" is not between 0 and 1000000");
     }
-    const auto id = found->get<std::int64_t>();
-    if (id < 0 || id > 1000000) return corrupt(where + ": \"" + key + "\" is not between 0 and 1000000");
-    return static_cast<int>(id);
+    return *id;
 }
 
 Result<std::string> read_name(const Json& object, const std::string& where) {
-    const auto found = object.find("name");
-    if (found == object.end() || !found->is_string()) return corrupt(where + " has no text \"name\"");
-    auto name = found->get<std::string>();
+    std::string name;
+    if (!object["name"].get_to(name)) return corrupt(where + " has no text \"name\"");
     if (name.empty() || name.size() > kMaxNameBytes) {
         return corrupt(where + ": \"name\" is empty or above " + std::to_string(kMaxNameBytes) + " bytes");
     }
@@ -43,11 +42,11 @@ Result<std::string> read_name(const Json& object, const std::string& where) {
 }
 
 Status read_classes(const Json& json, Taxonomy& taxonomy) {
-    const auto list = json.find("classes");
-    if (list == json.end() || !list->is_array() || list->empty() || list->size() > kMaxClasses) {
+    const Json& list = json["classes"];
+    if (!list.is_array() || list.empty() || list.size() > kMaxClasses) {
         return corrupt("\"classes\" is not a list of 1 to " + std::to_string(kMaxClasses));
     }
-    for (const Json& item : *list) {
+    for (const Json& item : list) {
         const std::string where = "class " + std::to_string(taxonomy.classes.size() + 1);
         if (!item.is_object()) return corrupt(where + " is not an object");
         CLASP_ASSIGN_OR_RETURN(const int id, read_id(item, "id", where));
@@ -67,8 +66,7 @@ Status read_classes(const Json& json, Taxonomy& taxonomy) {
 }
 
 Status read_intents(const Json& json, Taxonomy& taxonomy) {
-    const auto list = json.find("intents");
-    if (list != json.end()) {
+    if (const Json* const list = json.find("intents")) {
         if (!list->is_array() || list->size() > kMaxClasses) {
             return corrupt("\"intents\" is not a list of at most " + std::to_string(kMaxClasses));
         }
@@ -80,10 +78,8 @@ Status read_intents(const Json& json, Taxonomy& taxonomy) {
             if (!taxonomy.class_index(id))
                 return corrupt(where + " names class " + std::to_string(id) + ", which is not there");
             if (taxonomy.intent_index(name)) return corrupt(where + " repeats the name of another");
-            const auto description = item.find("description");
-            const bool described = description != item.end() && description->is_string();
-            taxonomy.intents.push_back(
-                {std::move(name), id, described ? description->get<std::string>() : ""});
+            const std::string* const description = item["description"].as_string();
+            taxonomy.intents.push_back({std::move(name), id, description != nullptr ? *description : ""});
         }
     }
     for (const RouteClass& c : taxonomy.classes) {
@@ -98,8 +94,8 @@ Status read_intents(const Json& json, Taxonomy& taxonomy) {
 }
 
 Status read_examples(const Json& json, Taxonomy& taxonomy) {
-    const auto list = json.find("examples");
-    if (list == json.end()) return ok_status();
+    const Json* const list = json.find("examples");
+    if (list == nullptr) return ok_status();
     if (!list->is_array()) return corrupt("\"examples\" is not a list");
     std::string lines;
     for (const Json& item : *list) lines += base::dump_json(item) + "\n";
@@ -122,8 +118,8 @@ Status read_examples(const Json& json, Taxonomy& taxonomy) {
 }
 
 Status read_rules(const Json& json, Taxonomy& taxonomy) {
-    const auto list = json.find("rules");
-    if (list == json.end()) return ok_status();
+    const Json* const list = json.find("rules");
+    if (list == nullptr) return ok_status();
     CLASP_ASSIGN_OR_RETURN(taxonomy.rules, parse_rules(base::dump_json(*list)));
     for (const Rule& rule : taxonomy.rules) {
         if (!taxonomy.intent_index(rule.intent)) {
@@ -166,8 +162,7 @@ Result<Taxonomy> Taxonomy::parse(std::string_view text) {
     if (!parsed) return parsed.status().with_context("taxonomy");
     const Json& json = *parsed;
     if (!json.is_object()) return corrupt("not a JSON object");
-    const auto version = json.find("version");
-    if (version == json.end() || !version->is_number_integer() || version->get<std::int64_t>() != 1) {
+    if (!json["version"].is_number_integer() || json["version"] != 1) {
         return Status(Code::Unsupported, "taxonomy: \"version\" is not 1");
     }
     Taxonomy taxonomy;
@@ -176,11 +171,12 @@ Result<Taxonomy> Taxonomy::parse(std::string_view text) {
     CLASP_RETURN_IF_ERROR(read_intents(json, taxonomy));
     CLASP_RETURN_IF_ERROR(read_rules(json, taxonomy));
     CLASP_RETURN_IF_ERROR(read_examples(json, taxonomy));
-    if (const auto threshold = json.find("threshold"); threshold != json.end()) {
-        if (!threshold->is_number() || threshold->get<double>() < 0.0 || threshold->get<double>() > 1.0) {
+    if (const Json* const threshold = json.find("threshold")) {
+        double value = 0.0;
+        if (!threshold->get_to(value) || value < 0.0 || value > 1.0) {
             return corrupt("\"threshold\" is not a number from 0 to 1");
         }
-        taxonomy.threshold = threshold->get<float>();
+        taxonomy.threshold = static_cast<float>(value);
     }
     return taxonomy;
 }

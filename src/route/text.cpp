@@ -5,8 +5,8 @@
 #include <iterator>
 #include <optional>
 
+#include "base/utf8.h"
 #include "route/fold.h"
-#include "route/utf8.h"
 
 namespace clasp::route {
 
@@ -59,7 +59,7 @@ bool is_ascii_letter(char c) {
 
 bool has_words(std::string_view text) {
     for (std::size_t at = 0; at < text.size();) {
-        const auto c = next_code_point(text, at);
+        const auto c = base::next_code_point(text, at);
         if (!c) return false;
         if (is_word_character(*c)) return true;
     }
@@ -126,7 +126,7 @@ std::size_t sentence_length(std::string_view text) {
     std::size_t at = 0;
     while (at < text.size()) {
         const char raw = text[at];
-        const auto c = next_code_point(text, at);
+        const auto c = base::next_code_point(text, at);
         if (!c) return text.size();
         if (raw == '\n' || *c == U'?' || *c == U'!' || *c == 0x3002 || *c == 0xFF1F || *c == 0xFF01)
             return at;
@@ -198,11 +198,15 @@ bool takes_is(std::string_view word) {
     return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
 }
 
+bool is_accent(char32_t c) {
+    return c >= 0x0300 && c <= 0x036F;
+}
+
 class Splitter {
    public:
     std::vector<Word> run(std::string_view text) {
         for (std::size_t at = 0; at < text.size();) {
-            const auto c = next_code_point(text, at);
+            const auto c = base::next_code_point(text, at);
             if (!c) break;
             take(*c, at < text.size() ? text[at] : ' ');
         }
@@ -213,11 +217,14 @@ class Splitter {
    private:
     void take(char32_t c, char next) {
         const char32_t folded = fold(c);
-        if (folded == kDropped) return;
+        if (folded == kDropped) {
+            if (!current_.empty() && is_accent(c)) accented_ = true;
+            return;
+        }
         if (is_cjk(folded)) {
             close();
             open(folded, false);
-            words_.push_back({std::move(current_), WordKind::Cjk, false});
+            words_.push_back({std::move(current_), WordKind::Cjk, false, false});
             current_.clear();
             return;
         }
@@ -228,14 +235,15 @@ class Splitter {
                 only_digits_ = digit;
                 open(folded, is_upper(c));
             } else {
-                append_utf8(current_, folded);
+                base::append_utf8(current_, folded);
             }
+            if (folded < 0x80 && c >= 0xC0 && c < 0x1F00) accented_ = true;
             return;
         }
         const bool next_digit = next >= '0' && next <= '9';
         const bool next_letter = is_ascii_letter(next);
         if (!current_.empty() && only_digits_ && (folded == U'.' || folded == U',') && next_digit) {
-            append_utf8(current_, folded);
+            base::append_utf8(current_, folded);
             return;
         }
         if (!current_.empty() && !only_digits_ && folded == U'\'' && next_letter) {
@@ -245,20 +253,21 @@ class Splitter {
         close();
         if (is_kept_mark(folded)) {
             open(folded, false);
-            words_.push_back({std::move(current_), WordKind::Mark, false});
+            words_.push_back({std::move(current_), WordKind::Mark, false, false});
             current_.clear();
         }
     }
 
     void open(char32_t folded, bool capital) {
         capital_ = capital && !words_.empty();
-        append_utf8(current_, folded);
+        accented_ = false;
+        base::append_utf8(current_, folded);
     }
 
     void close() {
         if (current_.empty()) return;
         if (only_digits_) {
-            words_.push_back({std::move(current_), WordKind::Number, false});
+            words_.push_back({std::move(current_), WordKind::Number, false, false});
         } else {
             push_word();
         }
@@ -269,17 +278,19 @@ class Splitter {
         for (const Contraction& contraction : kContractions) {
             const std::size_t length = contraction.ending.size();
             if (current_.size() <= length || !current_.ends_with(contraction.ending)) continue;
-            words_.push_back({current_.substr(0, current_.size() - length), WordKind::Word, capital_});
+            words_.push_back(
+                {current_.substr(0, current_.size() - length), WordKind::Word, capital_, accented_});
             const bool verb = contraction.ending == "'s" && takes_is(words_.back().text);
-            words_.push_back({std::string(verb ? "is" : contraction.word), WordKind::Word, false});
+            words_.push_back({std::string(verb ? "is" : contraction.word), WordKind::Word, false, false});
             return;
         }
-        words_.push_back({std::move(current_), WordKind::Word, capital_});
+        words_.push_back({std::move(current_), WordKind::Word, capital_, accented_});
     }
 
     std::vector<Word> words_;
     std::string current_;
     bool capital_ = false;
+    bool accented_ = false;
     bool only_digits_ = false;
 };
 
@@ -303,7 +314,7 @@ Result<std::vector<Word>> read_question(std::string_view text) {
         return Status(Code::TooLarge, "question of " + std::to_string(text.size()) + " bytes exceeds " +
                                           std::to_string(kMaxQuestionBytes));
     }
-    if (const auto bad = first_invalid_utf8(text)) {
+    if (const auto bad = base::first_invalid_utf8(text)) {
         return Status(Code::Corrupt, "question is not valid UTF-8 at byte " + std::to_string(*bad));
     }
     std::vector<Word> words = split_words(strip_boilerplate(text));

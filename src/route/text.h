@@ -23,7 +23,8 @@ enum class WordKind : std::uint8_t { Word, Number, Cjk, Mark };
 struct Word {
     std::string text;  // folded, UTF-8
     WordKind kind = WordKind::Word;
-    bool capital = false;  // began with a capital that is not the first letter of the question
+    bool capital = false;   // began with a capital that is not the first letter of the question
+    bool accented = false;  // had letters that folding took an accent from
 
     bool operator==(const Word&) const = default;
 };

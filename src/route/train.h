@@ -21,7 +21,7 @@ struct TrainOptions {
     float word_dropout = 0.35f;   // share of word and piece features hidden from a step
     float frame_dropout = 0.15f;  // share of class and frame features hidden from a step
     float smoothing = 0.02f;      // probability mass moved from the label to all intents
-    float balance = 0.4f;         // 0: every line counts the same; 1: every benchmark does
+    float balance = 0.2f;         // 0: every line counts the same; 1: every benchmark does
     std::uint32_t min_count = 3;  // features seen in fewer lines are dropped
     std::size_t max_features = 40000;
     std::uint64_t seed = 1;

@@ -28,7 +28,9 @@ TEST(ParseQuestions, ReadsWhatIsThere) {
 TEST(ParseQuestions, NamesTheLine) {
     for (const char* bad :
          {"[]", "{", "{\"text\": 1}", "{\"txt\": \"a\"}", "{\"text\": \"a\", \"category\": \"x\"}",
-          "{\"text\": \"a\", \"category\": -1}", "{\"text\": \"a\", \"intent\": 2}"}) {
+          "{\"text\": \"a\", \"category\": -1}", "{\"text\": \"a\", \"category\": 4.44e71}",
+          "{\"text\": \"a\", \"category\": -4.44e71}", "{\"text\": \"a\", \"category\": 1.5}",
+          "{\"text\": \"a\", \"category\": 18446744073709551615}", "{\"text\": \"a\", \"intent\": 2}"}) {
         const auto questions = parse_questions("{\"text\": \"ok\"}\n" + std::string(bad));
         EXPECT_THAT(questions.status().message(), HasSubstr("line 2")) << bad;
     }

@@ -97,6 +97,22 @@ TEST(Features, ManyDistinctWordsGrowTheTable) {
     EXPECT_GT(features.size(), 1000u);
 }
 
+TEST(Frame, SeesWhatIsAskedFor) {
+    const Lexicon& lexicon = Lexicon::builtin();
+    const auto segments = lexicon.tag(split_words("What kind of furniture is wooden?"));
+    const Frame frame = make_frame(segments, lexicon);
+    EXPECT_EQ(frame.target_tag, "FURNITURE");
+    EXPECT_TRUE(frame.is_general_target);
+    EXPECT_TRUE(frame.is_kind_of_target);
+    EXPECT_EQ(frame.after_target, "be");
+    EXPECT_EQ(frame.last_tag, "MATERIAL");
+    const auto alone = lexicon.tag(split_words("What is on the big chair?"));
+    EXPECT_TRUE(make_frame(alone, lexicon).target_tag.empty());
+    EXPECT_EQ(make_frame(alone, lexicon).after_target, "be");
+    const auto chair = lexicon.tag(split_words("Which chair is empty?"));
+    EXPECT_FALSE(make_frame(chair, lexicon).is_general_target);
+}
+
 TEST(Features, EmptyTextHasThoseOfItsEmptyFrameOnly) {
     const auto features = extract_features({}, Lexicon::builtin());
     EXPECT_FALSE(features.empty());

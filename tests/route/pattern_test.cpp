@@ -45,8 +45,18 @@ TEST(Pattern, ChineseNeedsNoBlanks) {
     EXPECT_FALSE(matches(how_many, "\xE5\xA4\x9A x \xE5\xB0\x91"));
 }
 
+TEST(Pattern, OpenEndsFitInsideOneWord) {
+    EXPECT_TRUE(matches("colour~", "what colouring is it"));
+    EXPECT_TRUE(matches("colour~ $", "a colour"));
+    EXPECT_FALSE(matches("colour~", "a discolour"));
+    EXPECT_TRUE(matches("~colour", "a discolour"));
+    EXPECT_FALSE(matches("~colour", "colours"));
+    EXPECT_TRUE(matches("a ~col~", "a discolouring"));
+    EXPECT_FALSE(matches("~col~ x", "colour y"));
+}
+
 TEST(Pattern, WrongPatternsAreNamed) {
-    for (const char* text : {"", "   ", "^", "a $ b", "a|", "\xFF"}) {
+    for (const char* text : {"", "   ", "^", "a $ b", "a|", "\xFF", "~", "~~", "two_words~"}) {
         EXPECT_EQ(Pattern::parse(text).status().code(), Code::InvalidArgument) << text;
     }
     std::string many;

@@ -106,7 +106,7 @@ TEST(Router, BelowTheThresholdItFallsBack) {
     EXPECT_EQ(decision.intent, builtin().route("Is the tower tall?").intent);
     EXPECT_THAT(decision.reason, HasSubstr("is below 1"));
     options.threshold = 0.0f;
-    EXPECT_EQ(Router::create(options)->route("zxcv qwer").by, RoutedBy::Classifier);
+    EXPECT_EQ(Router::create(options)->route("of the table or so").by, RoutedBy::Classifier);
     options.threshold = 1.5f;
     EXPECT_FALSE(Router::create(options).ok());
 }

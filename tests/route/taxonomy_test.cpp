@@ -57,6 +57,13 @@ INSTANTIATE_TEST_SUITE_P(
         BadTaxonomy{R"({"version": 1, "name": "t", "classes": [{"id": 0, "name": "a"}]})", "\"default\""},
         BadTaxonomy{R"({"version": 1, "name": "t", "default": 4, "classes": [{"id": 0, "name": "a"}]})",
                     "class 4"},
+        BadTaxonomy{R"({"version": 1, "name": "t", "default": 0, "classes": [{"id": 4.44e71, "name": "a"}]})",
+                    "no whole number \"id\""},
+        BadTaxonomy{
+            R"({"version": 1, "name": "t", "default": 0, "classes": [{"id": 18446744073709551615, "name": "a"}]})",
+            "not between 0 and 1000000"},
+        BadTaxonomy{R"({"version": 1, "name": "t", "default": 4.44e71, "classes": [{"id": 0, "name": "a"}]})",
+                    "no whole number \"default\""},
         BadTaxonomy{R"({"version": 1, "name": "t", "default": 0, "classes": [{"id": -1, "name": "a"}]})",
                     "between"},
         BadTaxonomy{

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/utf8.h"
 #include "route/fold.h"
-#include "route/utf8.h"
 
 namespace clasp::route {
 namespace {
@@ -26,22 +26,22 @@ TEST(Utf8, EveryCodePointSurvivesTheRoundTrip) {
     for (char32_t c = 1; c <= 0x10FFFF; c += (c < 0x3000 ? 1 : 251)) {
         if (c >= 0xD800 && c <= 0xDFFF) continue;
         std::string text;
-        append_utf8(text, c);
+        base::append_utf8(text, c);
         std::size_t at = 0;
-        ASSERT_EQ(next_code_point(text, at), c);
+        ASSERT_EQ(base::next_code_point(text, at), c);
         ASSERT_EQ(at, text.size());
     }
 }
 
 TEST(Utf8, RefusesWhatIsNotWellFormed) {
-    EXPECT_EQ(first_invalid_utf8("plain"), std::nullopt);
-    EXPECT_EQ(first_invalid_utf8("ab\x80"), 2u);            // lone continuation
-    EXPECT_EQ(first_invalid_utf8("\xC0\xAF"), 0u);          // overlong slash
-    EXPECT_EQ(first_invalid_utf8("a\xE0\x80\xAF"), 1u);     // overlong in three bytes
-    EXPECT_EQ(first_invalid_utf8("\xED\xA0\x80"), 0u);      // surrogate
-    EXPECT_EQ(first_invalid_utf8("\xF4\x90\x80\x80"), 0u);  // past the last code point
-    EXPECT_EQ(first_invalid_utf8("\xE5\x9B"), 0u);          // cut off
-    EXPECT_EQ(first_invalid_utf8("\xFF"), 0u);
+    EXPECT_EQ(base::first_invalid_utf8("plain"), std::nullopt);
+    EXPECT_EQ(base::first_invalid_utf8("ab\x80"), 2u);            // lone continuation
+    EXPECT_EQ(base::first_invalid_utf8("\xC0\xAF"), 0u);          // overlong slash
+    EXPECT_EQ(base::first_invalid_utf8("a\xE0\x80\xAF"), 1u);     // overlong in three bytes
+    EXPECT_EQ(base::first_invalid_utf8("\xED\xA0\x80"), 0u);      // surrogate
+    EXPECT_EQ(base::first_invalid_utf8("\xF4\x90\x80\x80"), 0u);  // past the last code point
+    EXPECT_EQ(base::first_invalid_utf8("\xE5\x9B"), 0u);          // cut off
+    EXPECT_EQ(base::first_invalid_utf8("\xFF"), 0u);
 }
 
 TEST(Fold, CaseAccentsWidthAndScript) {
@@ -51,10 +51,30 @@ TEST(Fold, CaseAccentsWidthAndScript) {
     EXPECT_EQ(fold(U'\uFF21'), U'a');       // full-width A
     EXPECT_EQ(fold(U'\u0416'), U'\u0436');  // Cyrillic
     EXPECT_EQ(fold(U'\u5716'), U'\u56fe');  // traditional to simplified
+    EXPECT_EQ(fold(U'\u1EDE'), U'o');       // Vietnamese
+    EXPECT_EQ(fold(U'\u0218'), U's');       // Romanian
+    EXPECT_EQ(fold(U'\u0401'), U'\u0435');  // Cyrillic io
+    EXPECT_EQ(fold(U'\u0623'), U'\u0627');  // Arabic alif with hamza
+    EXPECT_EQ(fold(U'\u06CC'), U'\u064A');  // Persian ya
+    EXPECT_EQ(fold(U'\u064E'), kDropped);   // Arabic vowel sign
+    EXPECT_EQ(fold(U'\u061F'), U'?');       // Arabic question mark
+    EXPECT_FALSE(is_word_character(U'\u061F'));
+    EXPECT_FALSE(is_word_character(U'\u0964'));  // danda
     EXPECT_EQ(fold(U'\u2019'), U'\'');
     EXPECT_EQ(fold(U'\u0001'), U' ');
     EXPECT_EQ(fold(U'\u200B'), kDropped);
     EXPECT_EQ(fold(U'\u0301'), kDropped);
+}
+
+TEST(SplitWords, RemembersAccents) {
+    const auto words =
+        split_words("f\xC3\xA4rg car cafe\xCC\x81 \xD1\x87");  // composed, none, combining, Cyrillic
+    ASSERT_EQ(words.size(), 4u);
+    EXPECT_EQ(words[0].text, "farg");
+    EXPECT_TRUE(words[0].accented);
+    EXPECT_FALSE(words[1].accented);
+    EXPECT_TRUE(words[2].accented);
+    EXPECT_FALSE(words[3].accented);
 }
 
 TEST(SplitWords, LettersDigitsMarksAndContractions) {
