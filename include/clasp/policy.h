@@ -84,11 +84,13 @@ Result<Policy> read_policy(const std::string& path);
 Status write_policy(const Policy& policy, const std::string& path);  // the file appears whole or not at all
 
 std::vector<std::string_view> profile_names();
-Result<Policy> find_profile(std::string_view name);  // error: not_found with the names there are
+// Letter case is ignored. Error: not_found with the names there are.
+Result<Policy> find_profile(std::string_view name);
 // A profile name, or else the path of a file.
 Result<Policy> load_policy(std::string_view name_or_path);
 
-// The class by id ("3") or by name, letter case ignored. Error: not_found with the names there are.
+// The class by id ("3"), by name, or by the first word of a name if no other name begins with it ("text");
+// letter case is ignored. Error: not_found with the names there are.
 Result<std::size_t> find_class(const Policy& policy, std::string_view id_or_name);
 
 // The paper's alpha = softmax(tau w_c), zero weights left out. Error: invalid_argument for a class id that

@@ -43,9 +43,16 @@ struct BudgetSpec {
 // Error: invalid_argument, naming the text, unless it is a positive number, a percentage in (0, 100],
 // "none" or "auto".
 Result<BudgetSpec> parse_budget(std::string_view text);
+std::string to_text(const BudgetSpec& budget);  // parse_budget() gives it back
+
+// The schedules with a name: "paper-192" and the like.
+std::vector<std::string_view> schedule_names();
+// The name as schedule_names() spells it; letter case is ignored. Error: not_found with the names there are.
+Result<std::string> find_schedule_name(std::string_view name);
 
 // "2:300,6:200,15:110". Error: invalid_argument naming the piece. Layers must rise and counts must not.
 Result<std::vector<Stage>> parse_stages(std::string_view text);
+std::string to_text(const std::vector<Stage>& stages);  // parse_stages() gives it back
 
 // "2,6,15". Error: invalid_argument naming the piece. Layers must rise.
 Result<std::vector<std::size_t>> parse_stage_layers(std::string_view text);

@@ -7,7 +7,7 @@
 namespace clasp::policy {
 namespace {
 
-bool is_count(const nlohmann::json& value) {
+bool is_count(const base::Json& value) {
     return value.is_number_unsigned();
 }
 
@@ -25,9 +25,8 @@ Status ObjectReader::check(std::initializer_list<std::string_view> known) const 
     return {};
 }
 
-const nlohmann::json* ObjectReader::find(std::string_view key) const {
-    const auto found = value_.find(key);
-    return found == value_.end() ? nullptr : &*found;
+const base::Json* ObjectReader::find(std::string_view key) const {
+    return value_.find(key);
 }
 
 Status ObjectReader::require(std::string_view key) const {
@@ -41,37 +40,32 @@ Status ObjectReader::wrong_type(std::string_view key, std::string_view wanted) c
 }
 
 Status ObjectReader::read(std::string_view key, std::string& out) const {
-    const nlohmann::json* value = find(key);
+    const base::Json* value = find(key);
     if (value == nullptr) return {};
-    if (!value->is_string()) return wrong_type(key, "a string");
-    out = value->get_ref<const std::string&>();
+    if (!value->get_to(out)) return wrong_type(key, "a string");
     return {};
 }
 
 Status ObjectReader::read(std::string_view key, double& out) const {
-    const nlohmann::json* value = find(key);
+    const base::Json* value = find(key);
     if (value == nullptr) return {};
-    if (!value->is_number()) return wrong_type(key, "a number");
-    out = value->get<double>();
+    if (!value->get_to(out)) return wrong_type(key, "a number");
     return {};
 }
 
 Status ObjectReader::read(std::string_view key, std::size_t& out) const {
-    const nlohmann::json* value = find(key);
+    const base::Json* value = find(key);
     if (value == nullptr) return {};
-    if (!is_count(*value)) return wrong_type(key, "a whole number of at least 0");
-    out = value->get<std::size_t>();
+    if (!is_count(*value) || !value->get_to(out)) return wrong_type(key, "a whole number of at least 0");
     return {};
 }
 
 Status ObjectReader::read(std::string_view key, std::vector<std::size_t>& out) const {
-    const nlohmann::json* value = find(key);
+    const base::Json* value = find(key);
     if (value == nullptr) return {};
-    if (!value->is_array() || !std::all_of(value->begin(), value->end(), is_count)) {
+    if (!std::all_of(value->begin(), value->end(), is_count) || !value->get_to(out)) {
         return wrong_type(key, "a list of whole numbers of at least 0");
     }
-    out.clear();
-    for (const nlohmann::json& item : *value) out.push_back(item.get<std::size_t>());
     return {};
 }
 

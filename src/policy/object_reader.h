@@ -15,14 +15,14 @@ namespace clasp::policy {
 class ObjectReader {
    public:
     // `where` names the object in messages: "the policy", "class 3". The value is borrowed.
-    ObjectReader(const nlohmann::json& value, std::string where) : value_(value), where_(std::move(where)) {}
+    ObjectReader(const base::Json& value, std::string where) : value_(value), where_(std::move(where)) {}
 
     // An object whose keys are all among those known.
     Status check(std::initializer_list<std::string_view> known) const;
 
     [[nodiscard]] bool has(std::string_view key) const { return find(key) != nullptr; }
     // Null when the key is absent.
-    [[nodiscard]] const nlohmann::json* find(std::string_view key) const;
+    [[nodiscard]] const base::Json* find(std::string_view key) const;
     // An absent key is an error.
     Status require(std::string_view key) const;
 
@@ -35,7 +35,7 @@ class ObjectReader {
    private:
     Status wrong_type(std::string_view key, std::string_view wanted) const;
 
-    const nlohmann::json& value_;
+    const base::Json& value_;
     std::string where_;
 };
 

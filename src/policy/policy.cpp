@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/file.h"
+#include "base/suggest.h"
 #include "base/text.h"
 #include "policy/limits.h"
 
@@ -26,22 +27,27 @@ Result<Policy> load_policy(std::string_view name_or_path) {
     if (profile.ok()) return profile;
     auto policy = read_policy(std::string(name_or_path));
     if (policy.ok() || policy.status().code() != Code::NotFound) return policy;
+    const std::vector<std::string_view> names = profile_names();
     return Status(Code::NotFound, base::path_in_quotes(name_or_path) +
-                                      " is neither a file nor one of the profiles " +
-                                      base::join(profile_names()));
+                                      " is neither a file nor one of the profiles " + base::join(names) +
+                                      base::did_you_mean(name_or_path, names));
 }
 
 Result<std::size_t> find_class(const Policy& policy, std::string_view id_or_name) {
     if (const auto id = base::parse_size(id_or_name); id && *id < policy.classes.size()) return *id;
-    const std::string wanted = base::lower(id_or_name);
     std::vector<std::string_view> names;
+    std::vector<std::size_t> by_first_word;
     for (std::size_t id = 0; id < policy.classes.size(); ++id) {
-        if (base::lower(policy.classes[id].name) == wanted) return id;
-        names.push_back(policy.classes[id].name);
+        const std::string_view name = policy.classes[id].name;
+        if (base::is_same_name(name, id_or_name)) return id;
+        if (base::is_same_name(name.substr(0, name.find(' ')), id_or_name)) by_first_word.push_back(id);
+        names.push_back(name);
     }
+    if (by_first_word.size() == 1) return by_first_word.front();
     return Status(Code::NotFound, "policy " + base::in_quotes(policy.name) + " has no class " +
-                                      base::in_quotes(id_or_name) + "; there are 0 to " +
-                                      std::to_string(policy.classes.size() - 1) + ": " + base::join(names));
+                                      base::in_quotes(id_or_name) + base::did_you_mean(id_or_name, names) +
+                                      "; there are 0 to " + std::to_string(policy.classes.size() - 1) + ": " +
+                                      base::join(names));
 }
 
 Result<Mix> mix_for(const Policy& policy, std::size_t class_id) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 
+#include "base/suggest.h"
 #include "base/text.h"
 #include "clasp/classes.h"
 #include "clasp/policy.h"
@@ -162,10 +163,11 @@ std::vector<std::string_view> profile_names() {
 
 Result<Policy> find_profile(std::string_view name) {
     for (const Profile& profile : kProfiles) {
-        if (profile.name == name) return profile.make();
+        if (base::is_same_name(profile.name, name)) return profile.make();
     }
-    return Status(Code::NotFound, "there is no profile " + base::in_quotes(name) + "; there are " +
-                                      base::join(profile_names()));
+    const std::vector<std::string_view> names = profile_names();
+    return Status(Code::NotFound, "there is no profile " + base::in_quotes(name) +
+                                      base::did_you_mean(name, names) + "; there are " + base::join(names));
 }
 
 }  // namespace clasp

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "clasp/policy.h"
 #include "policy/limits.h"
 
@@ -41,12 +42,7 @@ bool is_text(const std::string& text) {
     for (const char c : text) {
         if (static_cast<unsigned char>(c) < 0x20 || c == '\x7f') return false;
     }
-    try {
-        const std::string dumped = nlohmann::json(text).dump();
-        return !dumped.empty();
-    } catch (const nlohmann::json::exception&) {
-        return false;
-    }
+    return !base::first_invalid_utf8(text);
 }
 
 Status check_text(const std::string& what, const std::string& text, std::size_t max_bytes) {

@@ -4,11 +4,12 @@
 #include "base/json.h"
 #include "base/sha256.h"
 #include "clasp/policy.h"
+#include "policy/limits.h"
 
 namespace clasp {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using base::Json;
 
 template <typename Entry>
 std::vector<Entry> by_layer(std::vector<Entry> entries) {
@@ -72,7 +73,12 @@ std::string to_json(const Policy& policy) {
     out["name"] = policy.name;
     out["description"] = policy.description;
     add_behaviour(policy, out);
-    if (!policy.provenance.empty()) out["provenance"] = Json::parse(policy.provenance, nullptr, false);
+    if (!policy.provenance.empty()) {
+        // Text that validate() refuses is written as text, which parse_policy() refuses too.
+        const auto provenance =
+            base::parse_json(policy.provenance, policy::kProvenanceLimits, base::KeyOrder::AsWritten);
+        out["provenance"] = provenance.ok() ? *provenance : Json(policy.provenance);
+    }
     return base::dump_json(out, 2) + "\n";
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/suggest.h"
 #include "base/text.h"
 #include "select/schedule_published.h"
 #include "select/schedule_solve.h"
@@ -193,12 +194,10 @@ Result<std::vector<std::size_t>> stage_layers_of(const ScheduleRequest& request)
 }
 
 Result<Schedule> named_schedule(const ScheduleRequest& request) {
-    const auto* found = std::find_if(kPublished.begin(), kPublished.end(),
-                                     [&](const PublishedSchedule& p) { return p.name == request.named; });
-    if (found == kPublished.end()) {
-        return Status(Code::NotFound, "there is no schedule " + base::in_quotes(request.named) +
-                                          "; there are paper-192, paper-128 and paper-64");
-    }
+    const auto* found = std::find_if(kPublished.begin(), kPublished.end(), [&](const PublishedSchedule& p) {
+        return base::is_same_name(p.name, request.named);
+    });
+    if (found == kPublished.end()) return find_schedule_name(request.named).status();
     if (request.n_visual == 0) return finish(request, {}, ScheduleSource::None);
     CLASP_ASSIGN_OR_RETURN(const std::vector<std::size_t> layers, stage_layers_of(request));
     if (layers.size() != found->keep.size()) {

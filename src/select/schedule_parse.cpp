@@ -1,7 +1,9 @@
 #include <cmath>
 
+#include "base/suggest.h"
 #include "base/text.h"
 #include "clasp/schedule.h"
+#include "select/schedule_published.h"
 
 namespace clasp {
 namespace {
@@ -27,6 +29,31 @@ Result<BudgetSpec> parse_budget(std::string_view text) {
     return BudgetSpec{is_percent ? BudgetSpec::Kind::Percent : BudgetSpec::Kind::Tokens, *value};
 }
 
+std::string to_text(const BudgetSpec& budget) {
+    switch (budget.kind) {
+        case BudgetSpec::Kind::Tokens: return base::format_exact(budget.value);
+        case BudgetSpec::Kind::Percent: return base::format_exact(budget.value) + "%";
+        case BudgetSpec::Kind::None: return "none";
+        case BudgetSpec::Kind::Auto: break;
+    }
+    return "auto";
+}
+
+std::vector<std::string_view> schedule_names() {
+    std::vector<std::string_view> names;
+    for (const select::PublishedSchedule& schedule : select::kPublished) names.push_back(schedule.name);
+    return names;
+}
+
+Result<std::string> find_schedule_name(std::string_view name) {
+    const std::vector<std::string_view> names = schedule_names();
+    for (const std::string_view known : names) {
+        if (base::is_same_name(known, name)) return std::string(known);
+    }
+    return Status(Code::NotFound, "there is no schedule " + in_quotes(name) +
+                                      base::did_you_mean(name, names) + "; there are " + base::join(names));
+}
+
 Result<std::vector<Stage>> parse_stages(std::string_view text) {
     std::vector<Stage> stages;
     for (const std::string_view piece : base::split(text, ',')) {
@@ -47,6 +74,14 @@ Result<std::vector<Stage>> parse_stages(std::string_view text) {
         stages.push_back({*layer, *keep});
     }
     return stages;
+}
+
+std::string to_text(const std::vector<Stage>& stages) {
+    std::string text;
+    for (const Stage& stage : stages) {
+        text += (text.empty() ? "" : ",") + std::to_string(stage.layer) + ":" + std::to_string(stage.keep);
+    }
+    return text;
 }
 
 Result<std::vector<std::size_t>> parse_stage_layers(std::string_view text) {

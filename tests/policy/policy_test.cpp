@@ -260,12 +260,29 @@ TEST(PolicyFile, ReadsAndWritesFiles) {
     EXPECT_EQ(status.message().find("'" + bad.substr(0, 20)), 0u) << status.message();
 }
 
+TEST(Profiles, AreFoundInAnyCaseAndSuggested) {
+    EXPECT_EQ(find_profile("LLaVA")->name, "llava");
+    EXPECT_NE(find_profile("lava").status().message().find("did you mean 'llava'?"), std::string::npos);
+    EXPECT_NE(load_policy("qwen2.5vl").status().message().find("did you mean 'qwen2.5-vl'?"),
+              std::string::npos);
+}
+
+TEST(PolicyClasses, AFirstWordOfTwoNamesIsNoName) {
+    Policy policy = *find_profile("llava");
+    policy.classes[0].name = "Text in pictures";
+    EXPECT_EQ(find_class(policy, "text").status().code(), Code::NotFound);
+}
+
 TEST(PolicyClasses, AreFoundByIdAndName) {
     const Policy policy = *find_profile("llava");
     EXPECT_EQ(*find_class(policy, "5"), 5u);
     EXPECT_EQ(*find_class(policy, "Counting"), 5u);
     EXPECT_EQ(*find_class(policy, "text / SYMBOL recognition"), 2u);
+    EXPECT_EQ(*find_class(policy, "TEXT"), 2u);  // the first word, if it is one name's alone
+    EXPECT_EQ(*find_class(policy, "spatial"), 4u);
     EXPECT_EQ(find_class(policy, "9").status().code(), Code::NotFound);
+    EXPECT_NE(find_class(policy, "cuonting").status().message().find("did you mean 'Counting'?"),
+              std::string::npos);
     EXPECT_EQ(find_class(unusual(), "poetry").status().message(),
               "policy 'my-policy_1.0' has no class 'poetry'; there are 0 to 1: everything, rest");
     EXPECT_EQ(mix_for(unusual(), 2).status().message(),

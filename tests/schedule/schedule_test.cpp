@@ -150,7 +150,8 @@ TEST(Schedule, NamedScheduleErrors) {
     request.n_layers = 32;
     request.named = "paper-96";
     EXPECT_EQ(error_of(request),
-              "there is no schedule 'paper-96'; there are paper-192, paper-128 and paper-64");
+              "there is no schedule 'paper-96' (did you mean 'paper-64'?); there are paper-64, paper-128, "
+              "paper-192");
     EXPECT_EQ(make_schedule(request).status().code(), Code::NotFound);
     request.named = "paper-64";
     request.stage_layers = {1, 2};
