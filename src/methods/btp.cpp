@@ -77,6 +77,7 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
     needs.hidden = StageNeeds::Hidden::Raw;
     CLASP_ASSIGN_OR_RETURN(Program program, own_program(setup, shapes, StageMode::After, needs, "btp"));
     if (!note.empty()) program.notes.push_back(note);
+    program.uses_grid = true;
     // The one configuration that the authors published, whose average is 129.
     const bool is_published = setup.stages.empty() && setup.n_visual == 576 && setup.n_layers == 32 &&
                               setup.budget.kind == BudgetKind::Average &&
@@ -178,6 +179,9 @@ std::vector<TokenIndex> choose_btp(const BtpInput& input, std::size_t stage, std
 Method btp_method() {
     return {.name = "btp",
             .summary = "four stages from diversity to attention, the last of which drops every visual token",
+            .paper =
+                "Balanced Token Pruning: Accelerating Vision Language Models Beyond Local Optimization "
+                "(NeurIPS 2025)",
             .start = start};
 }
 

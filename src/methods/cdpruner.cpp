@@ -203,6 +203,9 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
 Method cdpruner_method() {
     return {.name = "cdpruner",
             .summary = "tokens that differ from each other and matter to the question",
+            .paper =
+                "Beyond Attention or Similarity: Maximizing Conditional Diversity for Token Pruning in MLLMs "
+                "(NeurIPS 2025)",
             .options = {{.name = "relevance",
                          .help = "weight of the question against variety",
                          .fallback = "0.5",

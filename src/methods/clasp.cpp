@@ -51,17 +51,22 @@ Result<std::unique_ptr<MethodRun>> start_attention(const Setup& setup) {
 }  // namespace
 
 Method clasp_method() {
-    return {.name = "clasp",
-            .summary = "attention pivots, then spherical k-means coverage, as published",
-            .mixes_layers = true,
-            .uses_schedule = true,
-            .start = start_dual};
+    return {
+        .name = "clasp",
+        .summary = "attention pivots, then spherical k-means coverage, as published",
+        .paper =
+            "CLASP: Class-Adaptive Layer Fusion and Dual-Stage Pruning for Multimodal Large Language Models",
+        .mixes_layers = true,
+        .uses_schedule = true,
+        .start = start_dual};
 }
 
 Method clasp_plus_method() {
     return {.name = "clasp+",
             .summary = "clasp whose dropped tokens leave their mass to their nearest survivor",
+            .paper = "CLASP's, with masses of our own",
             .uses_masses = true,
+            .without_masses = "clasp",
             .mixes_layers = true,
             .uses_schedule = true,
             .start = start_dual};

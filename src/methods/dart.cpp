@@ -105,6 +105,9 @@ DartChoice choose_dart(const DartInput& input, std::size_t keep, std::size_t n_p
 Method dart_method() {
     return {.name = "dart",
             .summary = "one early stage: a few pivots by key norm, and the tokens least like them",
+            .paper =
+                "Stop Looking for Important Tokens in Multimodal Language Models: Duplication Matters More "
+                "(EMNLP 2025)",
             .options = {{.name = "layer",
                          .help = "first decoder layer that runs on fewer tokens; 2 of 32 unless given",
                          .fallback = "",

@@ -94,6 +94,7 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
 Method divprune_method() {
     return {.name = "divprune",
             .summary = "a set whose closest two tokens are as far apart as a greedy choice makes them",
+            .paper = "DivPrune: Diversity-based Visual Token Pruning for Large Multimodal Models (CVPR 2025)",
             .start = start};
 }
 

@@ -42,9 +42,11 @@ Result<std::unique_ptr<MethodRun>> start_most_attended(const Setup& setup, std::
 }
 
 Method fastervlm_method() {
-    return {.name = "fastervlm",
-            .summary = "the patches to which the encoder's class token attends most",
-            .start = [](const Setup& setup) { return start_most_attended(setup, "fastervlm"); }};
+    return {
+        .name = "fastervlm",
+        .summary = "the patches to which the encoder's class token attends most",
+        .paper = "[CLS] Attention is All You Need for Training-Free Visual Token Pruning (arXiv 2412.01818)",
+        .start = [](const Setup& setup) { return start_most_attended(setup, "fastervlm"); }};
 }
 
 }  // namespace clasp::methods

@@ -46,6 +46,7 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
 Method fastv_method() {
     return {.name = "fastv",
             .summary = "one early stage: the tokens that the prompt's last token attends to most",
+            .paper = "An Image is Worth 1/2 Tokens After Layer 2 (ECCV 2024)",
             .options = {faithful_option(),
                         {.name = "layer",
                          .help = "first decoder layer that runs on fewer tokens; 2 of 32 unless given",

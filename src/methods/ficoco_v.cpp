@@ -164,6 +164,7 @@ class FicocoRun : public MethodRun {
         }
         program_.encoder.block_logits = true;
         program_.keeps_encoder_order = true;
+        program_.uses_grid = true;
         program_.entering = entering;
         program_.positions = Positions::Compact;
     }
@@ -227,6 +228,10 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
 Method ficoco_v_method() {
     return {.name = "ficoco-v",
             .summary = "redundant patches merge into those they attend to, in the encoder's second half",
+            .paper =
+                "Filter, Correlate, Compress: Training-Free Token Reduction for MLLM Acceleration (arXiv "
+                "2411.17686)",
+            .merges = true,
             .drops = false,
             .options = {faithful_option(),
                         {.name = "start",

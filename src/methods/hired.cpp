@@ -93,6 +93,9 @@ Result<HiredBudgets> hired_budgets(std::span<const float> first_block_attention,
 Method hired_method() {
     return {.name = "hired",
             .summary = "class attention chooses, on one view as fastervlm does",
+            .paper =
+                "HiRED: Attention-Guided Token Dropping for Efficient Inference of High-Resolution "
+                "Vision-Language Models (AAAI 2025)",
             .start = [](const Setup& setup) { return start_most_attended(setup, "hired"); }};
 }
 

@@ -205,6 +205,9 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
 Method holov_method() {
     return {.name = "holov",
             .summary = "chunks of the picture share the budget by attention and variety",
+            .paper =
+                "Don't Just Chase Highlighted Tokens in MLLMs: Revisiting Visual Holistic Context Retention "
+                "(NeurIPS 2025)",
             .options = {faithful_option("paper"),
                         {.name = "chunks",
                          .help = "runs of patches that share the budget",

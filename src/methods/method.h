@@ -47,8 +47,8 @@ struct VisionShape {
 
 // What a method knows before anything is computed.
 struct Setup {
-    std::vector<PatchGrid> grids;  // one per image
-    std::size_t n_visual = 0;      // patches of all images
+    std::vector<PatchGrid> grids;  // one per image; images may differ
+    std::size_t n_visual = 0;      // tokens of all images
     std::size_t n_layers = 0;      // of the decoder
     VisionShape vision;
     Budget budget;              // below n_visual
@@ -82,7 +82,10 @@ struct Program {
     bool is_adaptive = false;
     std::vector<DecoderStage> stages;
     Positions positions = Positions::Keep;  // as in the authors' code
-    std::vector<std::string> notes;         // sentences for the user
+    // Where tokens lie beside each other matters: every image must be one grid. Without it `grid` in the
+    // hooks' inputs is only a count.
+    bool uses_grid = false;
+    std::vector<std::string> notes;  // sentences for the user
 };
 
 class MethodRun {
@@ -107,18 +110,25 @@ class MethodRun {
 struct Method {
     std::string_view name;
     std::string_view summary;
-    bool uses_masses = false;    // dropped tokens leave their mass to their nearest survivor by default
-    bool drops = true;           // false: tokens are merged, so there are no masses to leave
-    bool mixes_layers = false;   // the policy's mix of vision layers is part of the method
-    bool uses_schedule = false;  // the stages are the policy's
+    std::string_view paper = {};           // where it was published; empty: nowhere, it is a yardstick
+    bool merges = false;                   // tokens may carry others that were merged into them
+    bool uses_masses = false;              // dropped tokens leave their mass to their nearest survivor
+    std::string_view without_masses = {};  // name of the same method without them; with uses_masses
+    bool drops = true;                     // false: tokens are merged, so there are no masses to leave
+    bool mixes_layers = false;             // the policy's mix of vision layers is part of the method
+    bool uses_schedule = false;            // the stages are the policy's
     std::vector<OptionSpec> options = {};
     // Errors: a budget that the method cannot reach, with the reason; something that the model lacks.
     Result<std::unique_ptr<MethodRun>> (*start)(const Setup& setup) = nullptr;
 };
 
 std::span<const Method> all_methods();
-// Error: not_found with the names there are.
+// Letter case is ignored. Error: not_found with the names there are.
 Result<const Method*> find_method(std::string_view name);
+
+// A method is what its authors published; with masses it is another one, if there is a name for that.
+// The method that runs when this one is asked for with or without masses.
+const Method& with_masses(const Method& method, bool has_masses);
 
 // A method with options, as lists of methods write it: "fastv", "fastv:faithful=paper:layer=3".
 struct MethodChoice {
@@ -128,5 +138,7 @@ struct MethodChoice {
 MethodChoice split_method_choice(std::string_view text);
 // Errors: those of find_method() and Settings::read().
 Status check_method_choice(const MethodChoice& choice);
+// What tables, maps and reports call it: "fastv:faithful=paper", "fastv + masses", "clasp+".
+std::string method_label(const Method& method, const std::vector<std::string>& options, bool has_masses);
 
 }  // namespace clasp::methods

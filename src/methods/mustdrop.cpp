@@ -30,6 +30,7 @@ class MustdropRun : public MethodRun {
         program_.encoder_blocks = {0};
         program_.merges_after_block = true;
         program_.keeps_encoder_order = true;
+        program_.uses_grid = true;
         program_.has_after_encoder = true;
         program_.is_adaptive = true;
         program_.positions = Positions::Compact;
@@ -170,6 +171,9 @@ Method mustdrop_method() {
         .summary =
             "like windows merge in the encoder; in the decoder key tokens and what the text attends "
             "to stay",
+        .paper =
+            "Multi-Stage Vision Token Dropping: Towards Efficient Multimodal Large Language Model (2024)",
+        .merges = true,
         .options = {number_option("similarity", "mean cosine from which a window of 3 x 3 patches merges",
                                   "0.8", -1, 2),
                     number_option("key-share", "share of the patches that is never dropped", "0.08", 0, 1),

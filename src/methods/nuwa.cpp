@@ -171,6 +171,7 @@ class NuwaRun : public MethodRun {
         const std::size_t first = std::min(last, (block_ + 2) * 15 / 24);
         for (std::size_t block = first; block <= last; ++block) program_.encoder.layers.push_back(block);
         program_.has_after_encoder = true;
+        program_.uses_grid = true;
         program_.entering = counts.entering;
         StageNeeds needs;
         needs.attention = StageNeeds::Attention::Mean;
@@ -245,6 +246,8 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
 Method nuwa_method() {
     return {.name = "nuwa",
             .summary = "anchors gather what is near and similar, then half way the decoder drops most",
+            .paper = "Nuwa: Mending the Spatial Integrity Torn by VLM Token Pruning",
+            .merges = true,
             .drops = false,
             .options = {faithful_option(),
                         {.name = "per-cell",

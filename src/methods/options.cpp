@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/suggest.h"
 #include "base/text.h"
 
 namespace clasp::methods {
@@ -14,13 +15,20 @@ Status invalid(std::string message) {
     return {Code::InvalidArgument, std::move(message)};
 }
 
+// The choice as the method spells it; letter case is ignored.
+std::optional<std::string_view> choice_named(const OptionSpec& spec, std::string_view value) {
+    for (const std::string_view choice : spec.choices) {
+        if (base::is_same_name(choice, value)) return choice;
+    }
+    return std::nullopt;
+}
+
 Status check_value(std::string_view method, const OptionSpec& spec, std::string_view value) {
     const std::string what = std::string(method) + "'s option " + std::string(spec.name);
     if (spec.type == OptionSpec::Type::Choice) {
-        if (std::find(spec.choices.begin(), spec.choices.end(), value) != spec.choices.end()) {
-            return ok_status();
-        }
-        return invalid(what + " is one of " + base::join(spec.choices) + ", not " + base::in_quotes(value));
+        if (choice_named(spec, value)) return ok_status();
+        return invalid(what + " is one of " + base::join(spec.choices) + ", not " + base::in_quotes(value) +
+                       base::did_you_mean(value, spec.choices));
     }
     const std::optional<double> number = base::parse_double(value);
     const bool is_whole = number && std::floor(*number) == *number;
@@ -55,19 +63,22 @@ Result<Settings> Settings::read(std::string_view method, std::span<const OptionS
         }
         const std::string name = text.substr(0, equals);
         const std::string value = text.substr(equals + 1);
-        const auto spec = std::find_if(specs.begin(), specs.end(),
-                                       [&](const OptionSpec& candidate) { return candidate.name == name; });
+        const auto spec = std::find_if(specs.begin(), specs.end(), [&](const OptionSpec& candidate) {
+            return base::is_same_name(candidate.name, name);
+        });
         if (spec == specs.end()) {
             std::vector<std::string_view> names;
             for (const OptionSpec& known : specs) names.push_back(known.name);
             return invalid("method '" + std::string(method) + "' has no option " + base::in_quotes(name) +
+                           base::did_you_mean(name, names) +
                            (names.empty() ? "; it has none" : "; it has " + base::join(names)));
         }
-        if (settings.values_.contains(name)) {
+        if (settings.values_.contains(spec->name)) {
             return invalid("option " + base::in_quotes(name) + " is given twice");
         }
         CLASP_RETURN_IF_ERROR(check_value(method, *spec, value));
-        settings.values_.emplace(name, value);
+        const auto choice = choice_named(*spec, value);
+        settings.values_.emplace(spec->name, choice ? std::string(*choice) : value);
     }
     for (const OptionSpec& spec : specs) settings.values_.try_emplace(std::string(spec.name), spec.fallback);
     return settings;

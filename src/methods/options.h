@@ -33,8 +33,9 @@ OptionSpec faithful_option(std::string_view fallback = "code");
 // another type, is a bug.
 class Settings {
    public:
-    // given holds "name=value" texts. Errors (invalid_argument): no '=', a name that the method does not
-    // have (the message lists those it has), a name twice, a value outside its range or choices.
+    // given holds "name=value" texts; letter case is ignored in names and choices. Errors (invalid_argument):
+    // no '=', a name that the method does not have (the message lists those it has), a name twice, a value
+    // outside its range or choices.
     static Result<Settings> read(std::string_view method, std::span<const OptionSpec> specs,
                                  std::span<const std::string> given);
 

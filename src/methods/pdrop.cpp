@@ -42,6 +42,9 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
 Method pdrop_method() {
     return {.name = "pdrop",
             .summary = "three stages, each keeping the tokens that the prompt's last token attends to most",
+            .paper =
+                "PyramidDrop: Accelerating Your Large Vision-Language Models via Pyramid Visual Redundancy "
+                "Reduction (CVPR 2025)",
             .options = {{.name = "layers",
                          .help = "stages before layers 2, 10, 20 (early) or 8, 16, 24 (published) of 32",
                          .fallback = "early",

@@ -184,19 +184,25 @@ std::vector<OptionSpec> prumerge_options() {
 }  // namespace
 
 Method prumerge_method() {
-    return {.name = "prumerge",
-            .summary = "the most attended patches, each with its neighbours, and one token for the rest",
-            .drops = false,
-            .options = prumerge_options(),
-            .start = [](const Setup& setup) { return start_prumerge(setup, false); }};
+    return {
+        .name = "prumerge",
+        .summary = "the most attended patches, each with its neighbours, and one token for the rest",
+        .paper = "LLaVA-PruMerge: Adaptive Token Reduction for Efficient Large Multimodal Models (ICCV 2025)",
+        .merges = true,
+        .drops = false,
+        .options = prumerge_options(),
+        .start = [](const Setup& setup) { return start_prumerge(setup, false); }};
 }
 
 Method prumerge_plus_method() {
-    return {.name = "prumerge+",
-            .summary = "prumerge with three quarters of its patches evenly spaced",
-            .drops = false,
-            .options = prumerge_options(),
-            .start = [](const Setup& setup) { return start_prumerge(setup, true); }};
+    return {
+        .name = "prumerge+",
+        .summary = "prumerge with three quarters of its patches evenly spaced",
+        .paper = "LLaVA-PruMerge: Adaptive Token Reduction for Efficient Large Multimodal Models (ICCV 2025)",
+        .merges = true,
+        .drops = false,
+        .options = prumerge_options(),
+        .start = [](const Setup& setup) { return start_prumerge(setup, true); }};
 }
 
 }  // namespace clasp::methods

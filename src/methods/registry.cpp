@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "base/suggest.h"
 #include "base/text.h"
 #include "methods/methods.h"
 
@@ -21,12 +22,23 @@ std::span<const Method> all_methods() {
 }
 
 Result<const Method*> find_method(std::string_view name) {
-    std::string names;
+    std::vector<std::string_view> names;
     for (const Method& method : all_methods()) {
-        if (method.name == name) return &method;
-        names += (names.empty() ? "" : ", ") + std::string(method.name);
+        if (base::is_same_name(method.name, name)) return &method;
+        names.push_back(method.name);
     }
-    return Status(Code::NotFound, "there is no method '" + std::string(name) + "'; there are " + names);
+    return Status(Code::NotFound, "there is no method " + base::in_quotes(name) +
+                                      base::did_you_mean(name, names) + "; there are " + base::join(names));
+}
+
+const Method& with_masses(const Method& method, bool has_masses) {
+    if (method.uses_masses == has_masses) return method;
+    for (const Method& other : all_methods()) {
+        const bool is_other =
+            has_masses ? other.without_masses == method.name : other.name == method.without_masses;
+        if (is_other) return other;
+    }
+    return method;
 }
 
 MethodChoice split_method_choice(std::string_view text) {
@@ -37,6 +49,14 @@ MethodChoice split_method_choice(std::string_view text) {
 Status check_method_choice(const MethodChoice& choice) {
     CLASP_ASSIGN_OR_RETURN(const Method* method, find_method(choice.name));
     return Settings::read(method->name, method->options, choice.options).status();
+}
+
+std::string method_label(const Method& method, const std::vector<std::string>& options, bool has_masses) {
+    const Method& ran = with_masses(method, has_masses);
+    std::string label(ran.name);
+    for (const std::string& option : options) label += ":" + option;
+    if (has_masses && !ran.uses_masses) label += " + masses";
+    return label;
 }
 
 }  // namespace clasp::methods

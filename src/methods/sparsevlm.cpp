@@ -248,6 +248,10 @@ std::vector<float> corrected_scores(const FeatureView& rows, const FeatureView& 
 Method sparsevlm_method() {
     return {.name = "sparsevlm",
             .summary = "three stages rated by chosen text tokens; part of what is dropped comes back merged",
+            .paper =
+                "SparseVLM: Visual Token Sparsification for Efficient Vision-Language Model Inference (ICML "
+                "2025)",
+            .merges = true,
             .options = {faithful_option(), counts_option()},
             .start = [](const Setup& setup) { return start(setup, false); }};
 }
@@ -256,6 +260,9 @@ Method sparsevlm_plus_method() {
     return {
         .name = "sparsevlm+",
         .summary = "three stages rated by chosen text tokens, their attention freed of the rotation's bias",
+        .paper =
+            "SparseVLM: Visual Token Sparsification for Efficient Vision-Language Model Inference, later "
+            "version",
         .options = {counts_option()},
         .start = [](const Setup& setup) { return start(setup, true); }};
 }

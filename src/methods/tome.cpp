@@ -132,6 +132,8 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
 Method tome_method() {
     return {.name = "tome",
             .summary = "similar patches merge in every block of the encoder",
+            .paper = "Token Merging: Your ViT But Faster (ICLR 2023)",
+            .merges = true,
             .drops = false,
             .options = {{.name = "order",
                          .help = "order of the merged tokens: by their first patch, or as the merging "

@@ -120,6 +120,7 @@ class UniformGridRun : public MethodRun {
         program_.has_after_encoder = !is_projected;
         program_.has_after_projector = is_projected;
         program_.entering = entering;
+        program_.uses_grid = true;
         program_.positions = Positions::Compact;
     }
 
@@ -162,6 +163,7 @@ Method uniform_grid_method() {
 Method uniform_pool_method() {
     return {.name = "uniform-pool",
             .summary = "means over evenly cut cells of the grid, before the decoder",
+            .merges = true,
             .drops = false,
             .options = {{.name = "site",
                          .help = "before or after the projector",

@@ -127,6 +127,8 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
 Method visionzip_method() {
     return {.name = "visionzip",
             .summary = "the most attended patches, and the rest merged into a few evenly spaced ones",
+            .paper = "VisionZip: Longer is Better but Not Necessary in Vision Language Models (CVPR 2025)",
+            .merges = true,
             .drops = false,
             .options = {{.name = "contextual",
                          .help = "share of the budget for merged tokens",

@@ -106,6 +106,9 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
 Method vispruner_method() {
     return {.name = "vispruner",
             .summary = "the most attended patches, and from the rest those left after deleting similar ones",
+            .paper =
+                "Beyond Text-Visual Attention: Exploiting Visual Cues for Effective Token Pruning in VLMs "
+                "(ICCV 2025)",
             .options = {{.name = "important",
                          .help = "share of the budget for the most attended patches",
                          .fallback = "0.5",

@@ -14,6 +14,7 @@ class VtwRun : public MethodRun {
         program_.entering = setup.n_visual;
         program_.stages.push_back({.layer = layer, .mode = StageMode::Before, .keep = 0});
     }
+    void note(std::string sentence) { program_.notes.push_back(std::move(sentence)); }
 };
 
 Status refuse(const std::string& why) {
@@ -46,7 +47,15 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
                       base::format_number(n / static_cast<double>(setup.n_layers)));
     }
     const auto whole = std::min(static_cast<std::size_t>(layer), setup.n_layers - 1);
-    return std::unique_ptr<MethodRun>(new VtwRun(setup, whole));
+    auto run = std::make_unique<VtwRun>(setup, whole);
+    const double met = n * static_cast<double>(whole) / static_cast<double>(setup.n_layers);
+    if (std::abs(met - setup.budget.tokens) > 0.5) {
+        run->note("vtw takes all tokens away at one layer, so averages are multiples of " +
+                  base::format_number(n / static_cast<double>(setup.n_layers)) + ": " +
+                  base::format_number(met) + " is the nearest to " +
+                  base::format_number(setup.budget.tokens));
+    }
+    return std::unique_ptr<MethodRun>(std::move(run));
 }
 
 }  // namespace
@@ -54,6 +63,9 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
 Method vtw_method() {
     return {.name = "vtw",
             .summary = "all visual tokens up to one decoder layer, none from there on",
+            .paper =
+                "Boosting Multimodal Large Language Models with Visual Tokens Withdrawal for Rapid Inference "
+                "(AAAI 2025)",
             .drops = false,
             .options = {{.name = "layer",
                          .help = "first decoder layer without visual tokens, instead of the budget's",

@@ -105,6 +105,11 @@ TEST(Vtw, WithdrawsWhereTheAverageMeetsTheBudget) {
     EXPECT_THAT(layers(program_of("vtw", 270)), ElementsAre(15));
     EXPECT_THAT(keeps(program_of("vtw", 270)), ElementsAre(0));
     EXPECT_THAT(refusal_of("vtw", 8), HasSubstr("smallest possible is 18"));
+    EXPECT_TRUE(program_of("vtw", 270).notes.empty());
+    EXPECT_THAT(
+        program_of("vtw", 64).notes,
+        ElementsAre("vtw takes all tokens away at one layer, so averages are multiples of 18: 72 is the "
+                    "nearest to 64"));
     EXPECT_THAT(refusal_of("vtw", 100, BudgetKind::Final), HasSubstr("keeps none in the end"));
 }
 

@@ -302,7 +302,8 @@ Setup make_setup(const Method& method, const FakeModel& model, double tokens, Bu
     return setup;
 }
 
-Result<Outcome> drive(const Method& method, const Setup& setup, const FakeModel& model, ThreadPool* pool) {
+Result<Outcome> drive(const Method& method, const Setup& setup, const FakeModel& model, ThreadPool* pool,
+                      std::size_t wanted_image) {
     CLASP_ASSIGN_OR_RETURN(const auto run, method.start(setup));
     Outcome outcome;
     outcome.program = run->program();
@@ -325,7 +326,7 @@ Result<Outcome> drive(const Method& method, const Setup& setup, const FakeModel&
         for (std::size_t number = 0; number < outcome.program.stages.size() && !live.empty(); ++number) {
             CLASP_RETURN_IF_ERROR(driver.stage(number, members.size(), live, stages));
         }
-        if (image > 0) continue;
+        if (image != wanted_image) continue;
         outcome.entering = members.size();
         outcome.members = std::move(members);
         outcome.before_decoder = std::move(plans);

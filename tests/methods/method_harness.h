@@ -35,7 +35,7 @@ struct StageOutcome {
     Plan plan;
 };
 
-// Of the first image.
+// Of the first image, unless another is asked for.
 struct Outcome {
     Program program;
     std::vector<Plan> before_decoder;  // one per hook that ran after the encoder
@@ -50,6 +50,6 @@ Setup make_setup(const Method& method, const FakeModel& model, double tokens,
 
 // Errors are the method's own, or describe the rule that a plan broke.
 Result<Outcome> drive(const Method& method, const Setup& setup, const FakeModel& model,
-                      ThreadPool* pool = nullptr);
+                      ThreadPool* pool = nullptr, std::size_t wanted_image = 0);
 
 }  // namespace clasp::methods::test

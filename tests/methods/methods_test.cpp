@@ -92,8 +92,15 @@ TEST_P(EveryMethod, TakesDegenerateInputs) {
 TEST_P(EveryMethod, TreatsEachImageOfARequestAlike) {
     FakeModel model;
     model.n_images = 2;
-    const auto both = drive(GetParam(), make_setup(GetParam(), model, 96.0), model);
-    ASSERT_TRUE(both.ok()) << both.status().message();
+    const auto setup = make_setup(GetParam(), model, 96.0);
+    const auto first = drive(GetParam(), setup, model, nullptr, 0);
+    ASSERT_TRUE(first.ok()) << first.status().message();
+    const auto second = drive(GetParam(), setup, model, nullptr, 1);
+    ASSERT_TRUE(second.ok()) << second.status().message();
+    // Both images hold the same, so whatever was decided of one was decided of the other; unless the number
+    // of the image is meant to matter.
+    EXPECT_EQ(decisions(*first), decisions(*second));
+    EXPECT_FALSE(decisions(*first).empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryMethod, testing::ValuesIn(all_methods().begin(), all_methods().end()),
@@ -113,6 +120,12 @@ TEST(Methods, AreFoundByNameOrTheErrorListsThem) {
     EXPECT_TRUE((*find_method("clasp+"))->uses_masses);
     EXPECT_EQ(find_method("fastest").status().message().substr(0, 61),
               "there is no method 'fastest'; there are clasp, clasp+, attent");
+    EXPECT_EQ((*find_method("FastV"))->name, "fastv");
+    EXPECT_NE(find_method("sparsvlm").status().message().find("did you mean 'sparsevlm'?"),
+              std::string::npos);
+    const Status option = check_method_choice({"fastv", {"faithfull=code"}});
+    EXPECT_NE(option.message().find("did you mean 'faithful'?"), std::string::npos) << option.message();
+    EXPECT_TRUE(check_method_choice({"FASTV", {"Faithful=PAPER"}}).ok());
 }
 
 // One stage of 144 tokens of which 60 stay.
@@ -215,6 +228,22 @@ TEST(Methods, OptionsAreCheckedAgainstTheirDescription) {
               "m's option faithful is one of paper, code, not 'me'");
     EXPECT_EQ(read({"faithful"}).status().message(),
               "a method's option is written name=value, not 'faithful'");
+}
+
+TEST(MethodLabel, IsTheNameOfWhatRuns) {
+    const auto label = [](const char* name, bool has_masses) {
+        return method_label(**find_method(name), {}, has_masses);
+    };
+    EXPECT_EQ(label("clasp", false), "clasp");
+    EXPECT_EQ(label("clasp", true), "clasp+");
+    EXPECT_EQ(label("clasp+", true), "clasp+");
+    EXPECT_EQ(label("clasp+", false), "clasp");
+    EXPECT_EQ(label("sparsevlm", true), "sparsevlm + masses");  // sparsevlm+ is another method
+    EXPECT_EQ(method_label(**find_method("dart"), {"count=code"}, true), "dart:count=code + masses");
+    for (const Method& method : all_methods()) {
+        EXPECT_EQ(method.without_masses.empty(), !method.uses_masses) << method.name;
+        EXPECT_EQ(find_method(method.without_masses).ok(), method.uses_masses) << method.name;
+    }
 }
 
 }  // namespace
