@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "clasp/fuse.h"
+#include "clasp/image.h"
+#include "clasp/image_layout.h"
 #include "clasp/status.h"
 
 namespace clasp {
@@ -48,12 +50,21 @@ struct GgufFileInfo {
     std::vector<std::pair<std::string, std::size_t>> types;  // parameters per type, most first
     std::optional<TextFileInfo> text;
     std::optional<VisionFileInfo> vision;
-    bool is_supported = false;
-    std::string reason;  // why not, when it is not
+    bool is_supported = false;  // Engine::load() takes it; only memory can stand in the way
+    std::string reason;         // why not, when it is not
+    std::string needs;          // what it needs beside it to answer, when it is
 };
 
-// Error: the file cannot be read or is not a sound GGUF container. A sound file that the engine cannot run
-// is a result with a reason.
+// The verdict comes from the checks by which the engine loads files. Error: the file cannot be read or is not
+// a sound GGUF container. A sound file that the engine cannot run is a result with a reason.
 Result<GgufFileInfo> inspect_gguf(const std::string& path);
+
+// What a picture of that size becomes, by a vision file that can be run. Errors: those of inspect_gguf();
+// unsupported (the file cannot be run); a picture that the model does not take.
+Result<ImageLayout> inspect_picture(const std::string& path, PixelSize picture);
+
+// Whether Engine::load() takes the two together. Errors: unsupported (one of them cannot be run),
+// invalid_argument (they do not belong together).
+Status check_pair(const GgufFileInfo& text, const GgufFileInfo& vision);
 
 }  // namespace clasp

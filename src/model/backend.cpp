@@ -1,11 +1,14 @@
 #include "model/backend.h"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
-#include <thread>
 #include <utility>
 
+#include "base/text.h"
+#include "clasp/thread_pool.h"
 #include "llama.h"
+#include "model/ggml_libraries.h"
 
 namespace clasp::model {
 
@@ -22,6 +25,12 @@ using NewThreadpool = ggml_threadpool* (*)(ggml_threadpool_params*);
 using FreeThreadpool = void (*)(ggml_threadpool*);
 using SetThreadpool = void (*)(ggml_backend_t, ggml_threadpool*);
 
+// How long a thread without work spins before it sleeps, in ggml's units of about 131,000 pauses: a few
+// milliseconds, enough to bridge the time between two graphs of a decoder.
+constexpr std::uint32_t kPollLevel = 1;
+
+thread_local ErrorLines* error_lines = nullptr;
+
 struct GgmlLog {
     std::mutex mutex;
     LogSink sink;
@@ -33,7 +42,18 @@ GgmlLog& ggml_log() {
     return log;
 }
 
+}  // namespace
+
+void collect_error_line(std::string_view line) {
+    constexpr std::size_t kMaxLines = 8;
+    if (error_lines != nullptr && error_lines->lines_.size() < kMaxLines)
+        error_lines->lines_.emplace_back(line);
+}
+
+namespace {
+
 void forward_log(ggml_log_level level, const char* text, void* /*user*/) {
+    if (level == GGML_LOG_LEVEL_ERROR && text != nullptr) collect_error_line(text);
     GgmlLog& target = ggml_log();
     LogSink sink;
     {
@@ -62,15 +82,6 @@ void silence_ggml_once() {
     llama_log_set(forward_log, nullptr);  // sets that of ggml too
 }
 
-// ggml keeps the device list in a process-wide registry; modules are looked for once.
-void load_backends_once() {
-    static const bool loaded = [] {
-        ggml_backend_load_all();
-        return true;
-    }();
-    static_cast<void>(loaded);
-}
-
 // A number for how a graph is wired: operations, operands, what is allocated already, what must survive.
 // Sizes are left out: ggml checks those itself.
 std::uint64_t wiring_of(ggml_cgraph* graph) {
@@ -97,6 +108,18 @@ std::uint64_t wiring_of(ggml_cgraph* graph) {
     return hash;
 }
 
+// Nodes that compute something; the others only look at memory in another way.
+std::size_t count_operations(ggml_cgraph* graph) {
+    std::size_t n = 0;
+    for (int i = 0; i < ggml_graph_n_nodes(graph); ++i) {
+        const ggml_op op = ggml_graph_node(graph, i)->op;
+        const bool is_view = op == GGML_OP_NONE || op == GGML_OP_RESHAPE || op == GGML_OP_VIEW ||
+                             op == GGML_OP_PERMUTE || op == GGML_OP_TRANSPOSE;
+        if (!is_view) ++n;
+    }
+    return n;
+}
+
 }  // namespace
 
 void set_ggml_log(LogSink sink) {
@@ -109,30 +132,63 @@ void set_ggml_log(LogSink sink) {
     llama_log_set(forward_log, nullptr);  // sets that of ggml too
 }
 
-Result<std::shared_ptr<Compute>> Compute::create(const ComputeOptions& options) {
+Status prepare_ggml() {
     silence_ggml_once();
-    load_backends_once();
+    return load_ggml();
+}
+
+ErrorLines::ErrorLines() {
+    error_lines = this;
+}
+
+ErrorLines::~ErrorLines() {
+    error_lines = nullptr;
+}
+
+std::string ErrorLines::text() const {
+    constexpr std::size_t kLongest = 400;
+    constexpr std::array<std::string_view, 2> kPrefixes = {"error loading model: ", "failed to load model"};
+    std::string all;
+    for (const std::string& line : lines_) {
+        std::string_view rest = line;
+        while (!rest.empty() && rest.back() == '\n') rest.remove_suffix(1);
+        // "function: what happened"
+        const std::size_t colon = rest.find(": ");
+        if (colon != std::string_view::npos && rest.substr(0, colon).find(' ') == std::string_view::npos) {
+            rest.remove_prefix(colon + 2);
+        }
+        for (const std::string_view prefix : kPrefixes) {
+            if (rest.starts_with(prefix)) rest.remove_prefix(prefix.size());
+        }
+        if (rest.empty()) continue;
+        if (!all.empty()) all += "; ";
+        all += rest;
+    }
+    return base::escaped(all, kLongest);
+}
+
+Result<std::shared_ptr<Compute>> Compute::create(const ComputeOptions& options) {
+    CLASP_RETURN_IF_ERROR(prepare_ggml());
     const std::shared_ptr<Compute> compute(new Compute());
     compute->cpu_ = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
-    if (compute->cpu_ == nullptr) return Status(Code::Unavailable, "ggml offers no CPU backend");
     if (options.use_gpu) {
         compute->gpu_ = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_GPU);
         if (compute->gpu_ == nullptr) compute->gpu_ = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_IGPU);
     }
 
-    compute->n_threads_ = options.n_threads != 0
-                              ? options.n_threads
-                              : std::max<std::size_t>(1, std::thread::hardware_concurrency());
-    if (compute->n_threads_ > GGML_MAX_N_THREADS) {
-        return Status(Code::InvalidArgument, std::to_string(compute->n_threads_) +
-                                                 " threads are too many; the limit is " +
-                                                 std::to_string(GGML_MAX_N_THREADS));
+    const std::size_t cpus = base::usable_cpus();
+    const std::size_t limit = std::min<std::size_t>(base::max_threads(), GGML_MAX_N_THREADS);
+    if (options.n_threads > limit) {
+        return Status(Code::InvalidArgument,
+                      std::to_string(options.n_threads) + " threads are too many for the " +
+                          std::to_string(cpus) + (cpus == 1 ? " processor" : " processors") +
+                          " that this process may use; the limit is " + std::to_string(limit));
     }
-    const auto new_threadpool = cpu_function<NewThreadpool>(compute->cpu_, "ggml_threadpool_new");
-    if (new_threadpool != nullptr) {
-        ggml_threadpool_params params = ggml_threadpool_params_default(static_cast<int>(compute->n_threads_));
-        compute->threadpool_ = new_threadpool(&params);
-    }
+    compute->n_threads_ = options.n_threads != 0 ? options.n_threads : std::min(cpus, limit);
+    compute->follows_share_ = options.n_threads == 0;
+    compute->shared_threads_ = compute->n_threads_;
+    compute->share_.emplace(cpus);
+    CLASP_RETURN_IF_ERROR(compute->start_threads());
 
     const auto extra_types =
         cpu_function<ggml_backend_dev_get_extra_bufts_t>(compute->cpu_, "ggml_backend_dev_get_extra_bufts");
@@ -143,6 +199,46 @@ Result<std::shared_ptr<Compute>> Compute::create(const ComputeOptions& options) 
         }
     }
     return compute;
+}
+
+Status Compute::start_threads() {
+    const auto new_threadpool = cpu_function<NewThreadpool>(cpu_, "ggml_threadpool_new");
+    if (new_threadpool == nullptr) return ok_status();
+    // ggml aborts when the system refuses a thread, so we ask first.
+    const std::size_t granted = ThreadPool(n_threads_).size();
+    if (granted < n_threads_) {
+        return {Code::Unavailable, "the system gives this process no more than " + std::to_string(granted) +
+                                       " of " + std::to_string(n_threads_) + " threads"};
+    }
+    ggml_threadpool_params params = ggml_threadpool_params_default(static_cast<int>(n_threads_));
+    params.poll = kPollLevel;
+    threadpool_ = new_threadpool(&params);
+    return ok_status();
+}
+
+Compute::Work::Work(Compute& compute) : compute_(compute) {
+    const std::lock_guard lock(compute_.share_mutex_);
+    if (compute_.n_working_++ > 0) return;
+    compute_.share_->enter();
+    compute_.share_asked_ = {};
+}
+
+Compute::Work::~Work() {
+    const std::lock_guard lock(compute_.share_mutex_);
+    if (--compute_.n_working_ == 0) compute_.share_->leave();
+}
+
+std::size_t Compute::threads_now() {
+    constexpr auto kInterval = std::chrono::milliseconds(20);
+    const std::lock_guard lock(share_mutex_);
+    if (!follows_share_ || n_working_ == 0) return n_threads_;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - share_asked_ >= kInterval) {
+        share_asked_ = now;
+        const std::size_t share = std::min(n_threads_, share_->threads());
+        shared_threads_ = governor_.threads(share, base::waiting_share(), now);
+    }
+    return shared_threads_;
 }
 
 Compute::~Compute() {
@@ -204,19 +300,15 @@ Result<std::unique_ptr<GraphRunner>> GraphRunner::create(std::shared_ptr<Compute
     if (cpu == nullptr) return Status(Code::OutOfMemory, "the CPU backend of ggml could not be started");
     runner->backends_.push_back(cpu);
 
-    const auto set_threads =
+    runner->set_threads_ =
         cpu_function<ggml_backend_set_n_threads_t>(shared.cpu_, "ggml_backend_set_n_threads");
-    if (set_threads != nullptr) set_threads(cpu, static_cast<int>(shared.n_threads_));
     const auto set_threadpool = cpu_function<SetThreadpool>(shared.cpu_, "ggml_backend_cpu_set_threadpool");
     if (set_threadpool != nullptr && shared.threadpool_ != nullptr) set_threadpool(cpu, shared.threadpool_);
     const auto set_abort =
         cpu_function<ggml_backend_set_abort_callback_t>(shared.cpu_, "ggml_backend_set_abort_callback");
     if (set_abort != nullptr) {
-        const auto is_cancelled = [](void* user) {
-            const auto* cancel = static_cast<const GraphRunner*>(user)->cancel_;
-            return cancel != nullptr && cancel->load(std::memory_order_relaxed);
-        };
-        set_abort(cpu, is_cancelled, runner.get());
+        set_abort(
+            cpu, [](void* user) { return static_cast<GraphRunner*>(user)->after_operation(); }, runner.get());
     }
 
     runner->scheduler_ =
@@ -253,11 +345,26 @@ Status GraphRunner::allocate(ggml_cgraph* graph) {
     return ok_status();
 }
 
-Status GraphRunner::compute(ggml_cgraph* graph, const std::atomic<bool>* cancel) {
+bool GraphRunner::after_operation() {
+    if (progress_ != nullptr && n_done_ < n_operations_) {
+        ++n_done_;
+        (*progress_)(static_cast<double>(n_done_) / static_cast<double>(n_operations_));
+    }
+    return cancel_ != nullptr && cancel_->load(std::memory_order_relaxed);
+}
+
+Status GraphRunner::compute(ggml_cgraph* graph, const std::atomic<bool>* cancel,
+                            const GraphProgress& progress) {
     const std::lock_guard turn(compute_->turn_);
     cancel_ = cancel;
+    if (set_threads_ != nullptr) set_threads_(backends_.back(), static_cast<int>(compute_->threads_now()));
+    progress_ = progress ? &progress : nullptr;
+    n_done_ = 0;
+    n_operations_ = progress ? count_operations(graph) : 0;
     const ggml_status status = ggml_backend_sched_graph_compute(scheduler_, graph);
     cancel_ = nullptr;
+    progress_ = nullptr;
+    if (status == GGML_STATUS_SUCCESS && progress) progress(1.0);
     switch (status) {
         case GGML_STATUS_SUCCESS: return ok_status();
         case GGML_STATUS_ABORTED: return {Code::Cancelled, "cancelled"};

@@ -4,13 +4,18 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/cpu_share.h"
 #include "clasp/log.h"
 #include "clasp/status.h"
 #include "ggml-backend.h"
@@ -22,9 +27,33 @@ namespace clasp::model {
 // empty sink silences them, which is also the state after the first Compute::create().
 void set_ggml_log(LogSink sink);
 
+// Silences ggml unless set_ggml_log() was called, and loads it (model/ggml_libraries.h). Comes before any
+// other call of ggml or libllama that computes. May be called any number of times.
+Status prepare_ggml();
+
+// Collects the error lines that ggml and libllama log on this thread while it lives, whatever the sink does
+// with them. One at a time per thread.
+class ErrorLines {
+   public:
+    ErrorLines();
+    ~ErrorLines();
+    ErrorLines(const ErrorLines&) = delete;
+    ErrorLines& operator=(const ErrorLines&) = delete;
+
+    // What they say as one line, without the names of functions; empty when there were none.
+    [[nodiscard]] std::string text() const;
+
+   private:
+    friend void collect_error_line(std::string_view line);
+    std::vector<std::string> lines_;
+};
+
 struct ComputeOptions {
-    std::size_t n_threads = 0;  // of the CPU backend; 0: one per hardware thread
-    bool use_gpu = true;        // take the first GPU that ggml offers; without one this changes nothing
+    // Of the CPU backend; 0: the processors that this process may use, shared with other processes that
+    // compute at the same time (base/cpu_share.h). More than
+    // base::max_threads() are refused.
+    std::size_t n_threads = 0;
+    bool use_gpu = true;  // take the first GPU that ggml offers; without one this changes nothing
 };
 
 // Devices and CPU threads, shared by all models and sessions of a process. Thread safe.
@@ -35,7 +64,23 @@ class Compute {
     Compute(const Compute&) = delete;
     Compute& operator=(const Compute&) = delete;
 
+    // While one lives, this process counts as one that computes, and shares the processors with others that
+    // do. Without one, graphs run on all threads.
+    class Work {
+       public:
+        explicit Work(Compute& compute);
+        ~Work();
+        Work(const Work&) = delete;
+        Work& operator=(const Work&) = delete;
+
+       private:
+        Compute& compute_;
+    };
+
+    // The most that a graph runs on.
     [[nodiscard]] std::size_t n_threads() const { return n_threads_; }
+    // What the next graph should run on. Results do not depend on it.
+    [[nodiscard]] std::size_t threads_now();
     [[nodiscard]] ggml_backend_dev_t cpu() const { return cpu_; }
     // Where weights go by default: the GPU if there is one and it was asked for, else the CPU.
     [[nodiscard]] ggml_backend_dev_t device() const { return gpu_ != nullptr ? gpu_ : cpu_; }
@@ -48,8 +93,16 @@ class Compute {
    private:
     friend class GraphRunner;
     Compute() = default;
+    Status start_threads();
 
     std::size_t n_threads_ = 1;
+    std::mutex share_mutex_;
+    std::optional<base::CpuShare> share_;
+    base::ThreadGovernor governor_;
+    bool follows_share_ = false;  // the number of threads was left to us
+    std::size_t n_working_ = 0;
+    std::size_t shared_threads_ = 1;
+    std::chrono::steady_clock::time_point share_asked_ = {};
     ggml_backend_dev_t cpu_ = nullptr;
     ggml_backend_dev_t gpu_ = nullptr;
     std::vector<ggml_backend_buffer_type_t> cpu_extra_buffer_types_;
@@ -82,6 +135,8 @@ class GraphContext {
     ggml_cgraph* graph_ = nullptr;
 };
 
+using GraphProgress = std::function<void(double share)>;
+
 // One session's scheduler. Not thread safe itself; runners over the same Compute may be used from
 // different threads, and their CPU work takes turns.
 class GraphRunner {
@@ -98,8 +153,11 @@ class GraphRunner {
     // ggml's scheduler would reuse the placement of the graph before whenever node counts and sizes fit,
     // even if the two graphs are wired differently; here a differently wired graph is placed anew.
     Status allocate(ggml_cgraph* graph);
-    // Returns Cancelled soon after *cancel becomes true. cancel may be null.
-    Status compute(ggml_cgraph* graph, const std::atomic<bool>* cancel = nullptr);
+    // Returns Cancelled soon after *cancel becomes true. cancel may be null. progress hears the share of the
+    // graph that is done, rising, on the calling thread; the CPU tells it after every operation, a GPU only
+    // in the end.
+    Status compute(ggml_cgraph* graph, const std::atomic<bool>* cancel = nullptr,
+                   const GraphProgress& progress = {});
 
     [[nodiscard]] Compute& shared() const { return *compute_; }
     [[nodiscard]] ggml_backend_sched_t scheduler() const { return scheduler_; }
@@ -111,9 +169,17 @@ class GraphRunner {
 
     std::shared_ptr<Compute> compute_;
     std::vector<ggml_backend_t> backends_;  // the CPU is last
+    ggml_backend_set_n_threads_t set_threads_ = nullptr;
     ggml_backend_sched_t scheduler_ = nullptr;
-    std::uint64_t placed_wiring_ = 0;            // of the graph that the scheduler's placement is for
-    const std::atomic<bool>* cancel_ = nullptr;  // of the compute() under way
+    std::uint64_t placed_wiring_ = 0;  // of the graph that the scheduler's placement is for
+    // Called by the CPU backend after every operation; whether to stop.
+    bool after_operation();
+
+    // Of the compute() under way.
+    const std::atomic<bool>* cancel_ = nullptr;
+    const GraphProgress* progress_ = nullptr;
+    std::size_t n_operations_ = 0;
+    std::size_t n_done_ = 0;
 };
 
 }  // namespace clasp::model

@@ -1,6 +1,9 @@
 #include "model/decoder.h"
 
 #include <algorithm>
+#include <array>
+
+#include "base/check.h"
 
 namespace clasp::model {
 namespace {
@@ -28,9 +31,22 @@ ggml_tensor* last_rows(ggml_context* context, ggml_tensor* x, std::int64_t n_out
     return ggml_view_2d(context, x, x->ne[0], n_out, x->nb[1], first * x->nb[1]);
 }
 
-ggml_tensor* last_entries(ggml_context* context, ggml_tensor* x, std::int64_t n) {
-    if (n == x->ne[0]) return x;
-    return ggml_view_1d(context, x, n, static_cast<std::size_t>(x->ne[0] - n) * x->nb[0]);
+// The last n of each plane of positions [planes * all].
+ggml_tensor* last_positions(ggml_context* context, ggml_tensor* x, std::int64_t n, std::int64_t n_planes) {
+    const std::int64_t all = x->ne[0] / n_planes;
+    if (n == all) return x;
+    const std::size_t first = static_cast<std::size_t>(all - n) * x->nb[0];
+    if (n_planes == 1) return ggml_view_1d(context, x, n, first);
+    const std::size_t plane_bytes = static_cast<std::size_t>(all) * x->nb[0];
+    ggml_tensor* planes = ggml_view_2d(context, x, n, n_planes, plane_bytes, first);
+    return ggml_reshape_1d(context, ggml_cont(context, planes), n_planes * n);
+}
+
+// Rows first ... first + n - 1 of x [head_width, heads, rows].
+ggml_tensor* head_rows(ggml_context* context, ggml_tensor* x, std::int64_t first, std::int64_t n) {
+    if (n == x->ne[2]) return x;
+    return ggml_view_3d(context, x, x->ne[0], x->ne[1], n, x->nb[1], x->nb[2],
+                        static_cast<std::size_t>(first) * x->nb[2]);
 }
 
 // Queries, keys and values before rotation, [head_width, heads, n] each.
@@ -38,9 +54,12 @@ class Projection {
    public:
     Projection(const DecoderGraph& graph, const BlockWeights& block) : g_(graph), block_(block) {}
 
-    ggml_tensor* queries(ggml_tensor* x) { return slice(x, block_.q, block_.q_bias, 0, g_.config->n_heads); }
+    ggml_tensor* queries(ggml_tensor* x) {
+        return normed(slice(x, block_.q, block_.q_bias, 0, g_.config->n_heads), block_.q_norm);
+    }
     ggml_tensor* keys(ggml_tensor* x) {
-        return slice(x, block_.k, block_.k_bias, g_.config->n_heads, g_.config->n_kv_heads);
+        return normed(slice(x, block_.k, block_.k_bias, g_.config->n_heads, g_.config->n_kv_heads),
+                      block_.k_norm);
     }
     ggml_tensor* values(ggml_tensor* x) {
         return slice(x, block_.v, block_.v_bias, g_.config->n_heads + g_.config->n_kv_heads,
@@ -48,6 +67,11 @@ class Projection {
     }
 
    private:
+    // Head by head.
+    ggml_tensor* normed(ggml_tensor* heads, ggml_tensor* weight) {
+        return weight != nullptr ? normalise(g_, heads, weight) : heads;
+    }
+
     ggml_tensor* slice(ggml_tensor* x, ggml_tensor* weight, ggml_tensor* bias, std::int64_t first_head,
                        std::int64_t n_heads) {
         const std::int64_t head = g_.config->head_width;
@@ -69,11 +93,24 @@ class Projection {
     ggml_tensor* fused_ = nullptr;
 };
 
-ggml_tensor* rotate(const DecoderGraph& g, ggml_tensor* x, ggml_tensor* positions) {
-    const RopeConfig& rope = g.config->rope;
-    return ggml_rope_ext(g.context, x, positions, g.weights->rope_factors, rope.n_dims, rope.mode,
-                         rope.original_context, rope.freq_base, rope.freq_scale, rope.extrapolation,
-                         rope.attention_factor, rope.beta_fast, rope.beta_slow);
+ggml_tensor* rotate(const DecoderGraph& g, std::size_t layer, ggml_tensor* x, ggml_tensor* positions) {
+    const RopeConfig& rope = g.config->rope_of(layer);
+    if (rope.n_planes() == 1) {
+        return ggml_rope_ext(g.context, x, positions, g.rope_factors, rope.n_dims, rope.mode(),
+                             rope.original_context, rope.freq_base, rope.freq_scale, rope.extrapolation,
+                             rope.attention_factor, rope.beta_fast, rope.beta_slow);
+    }
+    std::array<int, GGML_MROPE_SECTIONS> sections = {};
+    std::copy(rope.sections.begin(), rope.sections.end(), sections.begin());
+    return ggml_rope_multi(g.context, x, positions, g.rope_factors, rope.n_dims, sections.data(), rope.mode(),
+                           rope.original_context, rope.freq_base, rope.freq_scale, rope.extrapolation,
+                           rope.attention_factor, rope.beta_fast, rope.beta_slow);
+}
+
+// x becomes cap tanh(scale x / cap), or scale x without a cap.
+ggml_tensor* scale_and_cap(ggml_context* context, ggml_tensor* x, float scale, float cap) {
+    if (cap == 0.0F) return ggml_scale(context, x, scale);
+    return ggml_scale(context, ggml_tanh(context, ggml_scale(context, x, scale / cap)), cap);
 }
 
 // Copies rows [head_width, kv_heads, n] into cells from `first` on.
@@ -84,56 +121,138 @@ void store(const DecoderGraph& g, ggml_tensor* rows, ggml_tensor* cache, std::in
     ggml_build_forward_expand(g.graph, ggml_cpy(g.context, rows, cells));
 }
 
-// The first n cells as [head_width, n, kv_heads].
-ggml_tensor* cached(const DecoderGraph& g, ggml_tensor* cache, std::int64_t n) {
+// The first n cells as [head_width, n, kv_heads / n_groups, n_groups].
+ggml_tensor* cached(const DecoderGraph& g, ggml_tensor* cache, std::int64_t n, std::int64_t n_groups) {
     const std::int64_t head = g.config->head_width;
-    ggml_tensor* view = ggml_view_3d(g.context, cache, head, g.config->n_kv_heads, n,
-                                     ggml_row_size(cache->type, head), cache->nb[1], 0);
-    return ggml_permute(g.context, view, 0, 2, 1, 3);
+    const std::int64_t in_group = g.config->n_kv_heads / n_groups;
+    const std::size_t head_bytes = ggml_row_size(cache->type, head);
+    ggml_tensor* view = ggml_view_4d(g.context, cache, head, in_group, n_groups, n, head_bytes,
+                                     head_bytes * static_cast<std::size_t>(in_group), cache->nb[1], 0);
+    return ggml_permute(g.context, view, 0, 2, 3, 1);
+}
+
+// Attention of the queries [head_width, heads, n_queries] to the first n_keys cells: n_queries rows of all
+// heads. For a single query ggml's CPU backend would divide the keys among its threads and add up what they
+// found, so that rounding depended on their number. It does so only for one row in one group of heads, so a
+// single query is given as two groups or, where key heads are no even number, twice.
+ggml_tensor* attend(const DecoderGraph& g, ggml_tensor* q, ggml_tensor* keys, ggml_tensor* values,
+                    std::int64_t n_keys, ggml_tensor* mask) {
+    ggml_context* const c = g.context;
+    const std::int64_t n_queries = q->ne[2];
+    const std::int64_t n_groups = n_queries == 1 && g.config->n_kv_heads % 2 == 0 ? 2 : 1;
+    const bool is_doubled = n_queries == 1 && n_groups == 1;
+    if (is_doubled) {
+        q = ggml_concat(c, q, q, 2);
+        if (mask != nullptr) mask = ggml_concat(c, mask, mask, 1);
+    }
+    ggml_tensor* grouped =
+        ggml_reshape_4d(c, q, g.config->head_width, g.config->n_heads / n_groups, n_groups, q->ne[2]);
+    ggml_tensor* attention = ggml_flash_attn_ext(
+        c, ggml_permute(c, grouped, 0, 2, 3, 1), cached(g, keys, n_keys, n_groups),
+        cached(g, values, n_keys, n_groups), mask, g.config->attention_scale, 0.0F, g.config->attention_cap);
+    ggml_prec_set_acc(attention, GGML_PREC_F32);
+    attention = ggml_reshape_2d(c, attention, g.config->query_width(), q->ne[2]);
+    return is_doubled ? last_rows(c, attention, 1) : attention;
+}
+
+// What attention needs of all rows together: keys and values go to the cells of their sequences, and the
+// rotated queries [head_width, heads, n_queries] of the last rows are returned; null if there are none.
+ggml_tensor* project_and_store(const DecoderGraph& g, std::size_t layer, const BlockInput& input,
+                               std::int64_t n_queries) {
+    const BlockWeights& block = g.weights->blocks[layer];
+    ggml_tensor* normed = normalise(g, input.hidden, block.attention_norm);
+    Projection projection(g, block);
+    ggml_tensor* queries = nullptr;
+    if (n_queries > 0) {
+        const auto n_planes = static_cast<std::int64_t>(g.config->rope.n_planes());
+        queries = rotate(g, layer, projection.queries(last_rows(g.context, normed, n_queries)),
+                         last_positions(g.context, input.positions, n_queries, n_planes));
+        ggml_build_forward_expand(g.graph, queries);
+    }
+    const auto store_all = [&](ggml_tensor* rows, ggml_tensor* CachedRows::*cache) {
+        std::int64_t first = 0;
+        for (const CachedRows& sequence : input.sequences) {
+            store(g, head_rows(g.context, rows, first, sequence.n), sequence.*cache, sequence.n_past);
+            first += sequence.n;
+        }
+    };
+    store_all(projection.values(normed), &CachedRows::values);
+    store_all(rotate(g, layer, projection.keys(normed), input.positions), &CachedRows::keys);
+    return queries;
+}
+
+// Attention of the queries to the cells of their own sequence: [query_width, n_queries].
+ggml_tensor* attend_within(const DecoderGraph& g, const BlockInput& input, ggml_tensor* queries) {
+    ggml_context* const c = g.context;
+    if (input.sequences.size() == 1) {
+        const CachedRows& only = input.sequences.front();
+        ggml_tensor* mask = only.mask != nullptr ? last_rows(c, only.mask, queries->ne[2]) : nullptr;
+        return attend(g, queries, only.keys, only.values, only.n_past + only.n, mask);
+    }
+    // What a sequence finds takes the place of its queries, which nobody else reads: so the rows of all are
+    // together again without a copy of those before.
+    ggml_tensor* together = ggml_reshape_2d(c, queries, g.config->query_width(), queries->ne[2]);
+    std::int64_t first = 0;
+    for (const CachedRows& sequence : input.sequences) {
+        ggml_tensor* found = attend(g, head_rows(c, queries, first, sequence.n), sequence.keys,
+                                    sequence.values, sequence.n_past + sequence.n, sequence.mask);
+        ggml_tensor* place = ggml_view_2d(c, together, together->ne[0], sequence.n, together->nb[1],
+                                          static_cast<std::size_t>(first) * together->nb[1]);
+        ggml_build_forward_expand(g.graph, ggml_cpy(c, found, place));
+        first += sequence.n;
+    }
+    return together;
+}
+
+// Gate and up as one matrix give both, gate first.
+ggml_tensor* gated(const DecoderGraph& g, const BlockWeights& block, ggml_tensor* x) {
+    const bool is_silu = g.config->family->activation == GateActivation::Silu;
+    const ggml_glu_op op = is_silu ? GGML_GLU_OP_SWIGLU : GGML_GLU_OP_GEGLU;
+    ggml_tensor* up = linear(g.context, block.up, block.up_bias, x);
+    if (block.gate == nullptr) return ggml_glu(g.context, up, op, false);
+    return ggml_glu_split(g.context, linear(g.context, block.gate, block.gate_bias, x), up, op);
 }
 
 ggml_tensor* feed_forward(const DecoderGraph& g, const BlockWeights& block, ggml_tensor* x) {
-    ggml_tensor* normed = normalise(g, x, block.ffn_norm);
-    ggml_tensor* up = linear(g.context, block.up, block.up_bias, normed);
-    ggml_tensor* gate = linear(g.context, block.gate, block.gate_bias, normed);
-    return linear(g.context, block.down, block.down_bias, ggml_swiglu_split(g.context, gate, up));
+    ggml_tensor* inner = gated(g, block, normalise(g, x, block.ffn_norm));
+    ggml_tensor* out = linear(g.context, block.down, block.down_bias, inner);
+    return block.ffn_post_norm != nullptr ? normalise(g, out, block.ffn_post_norm) : out;
 }
 
 }  // namespace
 
+ggml_tensor* rope_factors_for(const TextConfig& config, const TextWeights& weights,
+                              std::int64_t n_positions) {
+    if (weights.rope_factors != nullptr) return weights.rope_factors;
+    return n_positions > config.rope.original_context ? weights.long_rope_factors
+                                                      : weights.short_rope_factors;
+}
+
+ggml_tensor* build_embedding(const DecoderGraph& g, ggml_tensor* ids) {
+    ggml_tensor* rows = ggml_get_rows(g.context, g.weights->token_embedding, ids);
+    const float scale = g.config->embedding_scale;
+    return scale != 1.0F ? ggml_scale(g.context, rows, scale) : rows;
+}
+
 ggml_tensor* build_block(const DecoderGraph& g, std::size_t layer, const BlockInput& input) {
     const BlockWeights& block = g.weights->blocks[layer];
     const std::int64_t n = input.hidden->ne[1];
-    ggml_tensor* normed = normalise(g, input.hidden, block.attention_norm);
-    Projection projection(g, block);
+    CLASP_CHECK(input.sequences.size() == 1 || input.n_out == n);
     const std::int64_t n_queries = input.n_out == 0 ? 0 : std::max(input.n_out, std::min(n, kPreciseQueries));
-    ggml_tensor* q = nullptr;
-    if (n_queries > 0) {
-        q = rotate(g, projection.queries(last_rows(g.context, normed, n_queries)),
-                   last_entries(g.context, input.positions, n_queries));
-        ggml_build_forward_expand(g.graph, q);
-    }
-    store(g, projection.values(normed), input.values, input.n_past);
-    store(g, rotate(g, projection.keys(normed), input.positions), input.keys, input.n_past);
-    if (input.n_out == 0) return nullptr;
-
-    ggml_tensor* attention = ggml_flash_attn_ext(
-        g.context, ggml_permute(g.context, q, 0, 2, 1, 3), cached(g, input.keys, input.n_past + n),
-        cached(g, input.values, input.n_past + n),
-        input.mask != nullptr ? last_rows(g.context, input.mask, n_queries) : nullptr,
-        g.config->attention_scale, 0.0F, 0.0F);
-    ggml_prec_set_acc(attention, GGML_PREC_F32);
-    attention = ggml_reshape_2d(g.context, attention, g.config->query_width(), n_queries);
-    attention = last_rows(g.context, attention, input.n_out);
-    ggml_tensor* mixed =
-        ggml_add(g.context, linear(g.context, block.attention_out, block.attention_out_bias, attention),
-                 last_rows(g.context, input.hidden, input.n_out));
+    ggml_tensor* queries = project_and_store(g, layer, input, n_queries);
+    if (queries == nullptr) return nullptr;
+    ggml_tensor* attention = last_rows(g.context, attend_within(g, input, queries), input.n_out);
+    ggml_tensor* attended = linear(g.context, block.attention_out, block.attention_out_bias, attention);
+    if (block.attention_post_norm != nullptr) attended = normalise(g, attended, block.attention_post_norm);
+    ggml_tensor* mixed = ggml_add(g.context, attended, last_rows(g.context, input.hidden, input.n_out));
     return ggml_add(g.context, feed_forward(g, block, mixed), mixed);
 }
 
 ggml_tensor* build_head(const DecoderGraph& g, ggml_tensor* hidden) {
-    return linear(g.context, g.weights->head, g.weights->head_bias,
-                  normalise(g, hidden, g.weights->output_norm));
+    ggml_tensor* logits = linear(g.context, g.weights->head, g.weights->head_bias,
+                                 normalise(g, hidden, g.weights->output_norm));
+    const float cap = g.config->final_cap;
+    return cap != 0.0F ? scale_and_cap(g.context, logits, 1.0F, cap) : logits;
 }
 
 ggml_tensor* build_final_norm(const DecoderGraph& g, ggml_tensor* hidden, ggml_tensor* rows) {
@@ -155,21 +274,25 @@ ProbeOutput build_probe(const DecoderGraph& g, std::size_t layer, const ProbeInp
     ProbeOutput output;
     ggml_tensor* normed = normalise(g, input.hidden, block.attention_norm);
     Projection projection(g, block);
-    ggml_tensor* keys = rotate(g, projection.keys(normed), input.positions);
+    ggml_tensor* keys = rotate(g, layer, projection.keys(normed), input.positions);
     if (input.wants_key_norms) {
         output.key_norms =
             emit(ggml_sum_rows(c, ggml_abs(c, ggml_reshape_2d(c, keys, g.config->kv_width(), n))));
     }
     if (!input.wants_mean && !input.wants_rows && !input.wants_heads) return output;
 
-    ggml_tensor* queries =
-        rotate(g, projection.queries(ggml_get_rows(c, normed, input.query_rows)), input.query_positions);
+    ggml_tensor* queries = rotate(g, layer, projection.queries(ggml_get_rows(c, normed, input.query_rows)),
+                                  input.query_positions);
     const std::int64_t m = queries->ne[2];
     // [n, m, heads]; heads that share keys are broadcast.
     ggml_tensor* logits =
         ggml_mul_mat(c, ggml_permute(c, keys, 0, 2, 1, 3), ggml_permute(c, queries, 0, 2, 1, 3));
     ggml_prec_set_acc(logits, GGML_PREC_F32);
-    ggml_tensor* probabilities = ggml_soft_max_ext(c, logits, input.mask, g.config->attention_scale, 0.0F);
+    const float scale = g.config->attention_scale;
+    const float cap = g.config->attention_cap;
+    ggml_tensor* probabilities =
+        cap == 0.0F ? ggml_soft_max_ext(c, logits, input.mask, scale, 0.0F)
+                    : ggml_soft_max_ext(c, scale_and_cap(c, logits, scale, cap), input.mask, 1.0F, 0.0F);
     if (input.wants_mean) {
         ggml_tensor* flat = ggml_reshape_2d(c, probabilities, n, m * g.config->n_heads);
         output.mean = emit(ggml_mean(c, ggml_cont(c, ggml_transpose(c, flat))));
@@ -178,16 +301,16 @@ ProbeOutput build_probe(const DecoderGraph& g, std::size_t layer, const ProbeInp
         output.heads = emit(probabilities);
         const auto rotated_ones = [&](std::int64_t count, ggml_tensor* positions) {
             ggml_tensor* ones = ggml_repeat_4d(c, input.ones, g.config->head_width, 1, count, 1);
-            return ggml_permute(c, rotate(g, ones, positions), 0, 2, 1, 3);
+            return ggml_permute(c, rotate(g, layer, ones, positions), 0, 2, 1, 3);
         };
         ggml_tensor* products =
             ggml_mul_mat(c, rotated_ones(n, input.positions), rotated_ones(m, input.query_positions));
-        output.rotation_bias = emit(ggml_scale(c, products, g.config->attention_scale));
+        output.rotation_bias = emit(ggml_scale(c, products, scale));
     }
     if (input.wants_rows) {
         ggml_tensor* per_head = probabilities;
         if (input.rows_are_logits) {
-            per_head = ggml_add(c, ggml_scale(c, logits, g.config->attention_scale), input.mask);
+            per_head = ggml_add(c, scale_and_cap(c, logits, scale, cap), input.mask);
         }
         output.rows = emit(ggml_mean(c, ggml_cont(c, ggml_permute(c, per_head, 1, 2, 0, 3))));
     }

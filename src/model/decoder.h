@@ -2,7 +2,9 @@
 // which rows enter which block. Shapes are in ggml's order, the contiguous dimension first.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "ggml.h"
 #include "model/text_model.h"
@@ -10,7 +12,9 @@
 namespace clasp::model {
 
 // Upper bound of the tensors that one block, or one probe, adds to a graph.
-inline constexpr std::size_t kTensorsPerBlock = 64;
+inline constexpr std::size_t kTensorsPerBlock = 80;
+// What every sequence but the first adds to a block on top of that.
+inline constexpr std::size_t kTensorsPerSequence = 24;
 
 // What a graph is built into, and from.
 struct DecoderGraph {
@@ -18,17 +22,34 @@ struct DecoderGraph {
     ggml_cgraph* graph;
     const TextConfig* config;
     const TextWeights* weights;
+    ggml_tensor* rope_factors = nullptr;  // of rope_factors_for()
 };
 
-struct BlockInput {
-    ggml_tensor* hidden = nullptr;     // [width, n] F32
-    ggml_tensor* positions = nullptr;  // [n] I32
+// The factors of a sequence that takes n_positions from its beginning to the end of its answer; null for
+// plain frequencies. All graphs of one sequence must have the same.
+ggml_tensor* rope_factors_for(const TextConfig& config, const TextWeights& weights, std::int64_t n_positions);
+
+// What enters the first block for text tokens: their rows [width, n] of ids [n] I32.
+ggml_tensor* build_embedding(const DecoderGraph& graph, ggml_tensor* ids);
+
+// Rows of one sequence in the input of a block, and the cells that its keys and values go to. Attention
+// stays inside a sequence.
+struct CachedRows {
+    std::int64_t n = 0;
     // [n_past + n, n] F16, added to the attention logits; null when every query sees every key as it is.
     ggml_tensor* mask = nullptr;
     ggml_tensor* keys = nullptr;    // [kv_width, cells], cells n_past ... n_past + n - 1 are written
     ggml_tensor* values = nullptr;  // likewise
     std::int64_t n_past = 0;
-    // Trailing rows whose output is wanted. The other rows only leave their keys and values.
+};
+
+struct BlockInput {
+    ggml_tensor* hidden = nullptr;     // [width, n] F32
+    ggml_tensor* positions = nullptr;  // [planes * n] I32, one plane after the other; see positions.h
+    // One after the other they are the n rows. No two may share cells.
+    std::span<const CachedRows> sequences = {};
+    // Trailing rows whose output is wanted. The other rows only leave their keys and values. All n when
+    // there are several sequences.
     std::int64_t n_out = 0;
 };
 
@@ -42,9 +63,9 @@ ggml_tensor* build_head(const DecoderGraph& graph, ggml_tensor* hidden);
 // all, from the block's own normalised input.
 struct ProbeInput {
     ggml_tensor* hidden = nullptr;           // [width, n] F32
-    ggml_tensor* positions = nullptr;        // [n] I32
+    ggml_tensor* positions = nullptr;        // [planes * n] I32
     ggml_tensor* query_rows = nullptr;       // [m] I32, rows of hidden
-    ggml_tensor* query_positions = nullptr;  // [m] I32
+    ggml_tensor* query_positions = nullptr;  // [planes * m] I32
     ggml_tensor* mask = nullptr;             // [n, m] F32: 0 where the query sees the key, else -inf
     bool wants_mean = false;
     bool wants_rows = false;

@@ -88,6 +88,11 @@ Result<const GgufEntry*> array(const GgufReader& reader, std::string_view key, s
     return entry;
 }
 
+Status wrong_count(const GgufEntry& entry, std::size_t count) {
+    return {Code::Corrupt, "key " + std::string(entry.key) + " has " + std::to_string(entry.count) +
+                               " elements; " + std::to_string(count) + " are needed"};
+}
+
 Status too_long(const GgufEntry& entry, std::size_t max_count) {
     return {Code::Corrupt, "key " + std::string(entry.key) + " has " + std::to_string(entry.count) +
                                " elements; the limit is " + std::to_string(max_count)};
@@ -137,15 +142,27 @@ Result<std::vector<std::int64_t>> read_integers(const GgufReader& reader, std::s
 Result<std::vector<float>> read_floats(const GgufReader& reader, std::string_view key, std::size_t count,
                                        float min, float max) {
     CLASP_ASSIGN_OR_RETURN(const GgufEntry* entry, array(reader, key, "an array of floating-point numbers"));
-    if (entry->count != count) {
-        return Status(Code::Corrupt, "key " + std::string(key) + " has " + std::to_string(entry->count) +
-                                         " elements; " + std::to_string(count) + " are needed");
-    }
+    if (entry->count != count) return wrong_count(*entry, count);
     std::vector<float> values;
     values.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
         CLASP_ASSIGN_OR_RETURN(const float value, checked_float(*entry, i, min, max));
         values.push_back(value);
+    }
+    return values;
+}
+
+Result<std::vector<bool>> read_flags(const GgufReader& reader, std::string_view key, std::size_t count) {
+    CLASP_ASSIGN_OR_RETURN(const GgufEntry* entry, array(reader, key, "an array of flags"));
+    if (entry->count != count) return wrong_count(*entry, count);
+    std::vector<bool> values;
+    values.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const bool is_bool = entry->element == GgufType::Bool;
+        const auto value = is_bool ? element<std::uint8_t>(*entry, i) : integer_at(*entry, i);
+        if (!value) return wrong_type(*entry, "an array of flags");
+        if (*value < 0 || *value > 1) return out_of_range<std::int64_t>(key, *value, 0, 1);
+        values.push_back(*value == 1);
     }
     return values;
 }

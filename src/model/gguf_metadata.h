@@ -24,6 +24,8 @@ Result<std::vector<std::int64_t>> read_integers(const GgufReader& reader, std::s
                                                 std::size_t max_count, std::int64_t min, std::int64_t max);
 Result<std::vector<float>> read_floats(const GgufReader& reader, std::string_view key, std::size_t count,
                                        float min, float max);
+// Exactly count of them, as bools or as integers 0 and 1.
+Result<std::vector<bool>> read_flags(const GgufReader& reader, std::string_view key, std::size_t count);
 // The elements of an array of strings; a view each.
 Result<std::vector<std::string_view>> read_strings(const GgufReader& reader, std::string_view key,
                                                    std::size_t max_count);

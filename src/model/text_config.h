@@ -2,27 +2,17 @@
 // anything is built from them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "clasp/status.h"
 #include "model/gguf_reader.h"
+#include "model/text_family.h"
+#include "model/text_rope.h"
 
 namespace clasp::model {
-
-// Constants of the rotary position embedding, in the form that ggml_rope_ext takes.
-struct RopeConfig {
-    std::int32_t mode = 0;    // a GGML_ROPE_TYPE_ value; the architecture implies it
-    std::int32_t n_dims = 0;  // rotated entries of a head
-    std::int32_t original_context = 0;
-    float freq_base = 10000.0F;
-    float freq_scale = 1.0F;
-    float extrapolation = 0.0F;  // 1 for YaRN, else 0
-    float attention_factor = 1.0F;
-    float beta_fast = 32.0F;
-    float beta_slow = 1.0F;
-};
 
 struct TextConfig {
     std::string architecture;
@@ -37,25 +27,25 @@ struct TextConfig {
     std::int32_t context_length = 0;  // what the model was trained for
     float norm_epsilon = 0.0F;
     float attention_scale = 0.0F;
-    RopeConfig rope;
+    float attention_cap = 0.0F;    // c: logits x become c tanh(x / c); 0 for none
+    float final_cap = 0.0F;        // the same for the logits of the vocabulary
+    float embedding_scale = 1.0F;  // of rows looked up for text tokens; visual rows enter as they are
+    RopeConfig rope;               // of layers without a window
+    RopeConfig window_rope;        // of layers with one
+    // Per layer: positions that a query sees, itself included; 0 for all.
+    std::vector<std::int32_t> windows;
+    const TextFamily* family = nullptr;  // of the table, never null once read
 
     [[nodiscard]] std::int32_t query_width() const { return n_heads * head_width; }
     [[nodiscard]] std::int32_t kv_width() const { return n_kv_heads * head_width; }
+    [[nodiscard]] std::int32_t window_of(std::size_t layer) const { return windows[layer]; }
+    [[nodiscard]] const RopeConfig& rope_of(std::size_t layer) const {
+        return windows[layer] == 0 ? rope : window_rope;
+    }
 };
 
-// What sets one architecture of the llama shape (RMS norm, rotary positions, gated SiLU) apart from
-// another. A new one is a line in the table of text_config.cpp.
-struct TextFamily {
-    std::string_view architecture;  // general.architecture
-    std::int32_t rope_mode;
-    bool needs_qkv_bias;
-};
-
-// Null when the architecture is not known.
-const TextFamily* find_text_family(std::string_view architecture);
-
-// The names of all known architectures, comma separated, for messages.
-std::string text_family_names();
+// Unsupported when the file is one of several parts of a model.
+Status refuse_parts(const GgufReader& file);
 
 // Reads and checks the metadata of a text model. The vocabulary is that of tokenizer.ggml.tokens.
 Result<TextConfig> read_text_config(const GgufReader& file);

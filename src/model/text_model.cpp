@@ -1,29 +1,14 @@
 #include "model/text_model.h"
 
 #include <array>
-#include <exception>
 #include <unordered_map>
 
-#include "base/mapped_file.h"
 #include "llama-model.h"
 #include "llama.h"
-#include "model/gguf_reader.h"
 #include "model/llama_text.h"
 
 namespace clasp::model {
 namespace {
-
-Result<TextConfig> check_file(const std::string& path) {
-    CLASP_ASSIGN_OR_RETURN(const base::MappedFile mapped, base::MappedFile::open(path));
-    auto file = GgufReader::parse(mapped.bytes());
-    if (!file.ok()) return file.status().with_context(path);
-    auto config = read_text_config(*file);
-    if (!config.ok()) return config.status().with_context(path);
-    Status status = check_vocabulary(*file);
-    if (status.ok()) status = check_text_tensors(*file, *config);
-    if (!status.ok()) return status.with_context(path);
-    return config;
-}
 
 // The same name may stand twice in the map: a tied head has its own copy when the layouts of the
 // embedding (rows are read) and of the head (it is multiplied) differ. The copy that is plain host memory
@@ -33,27 +18,31 @@ struct Named {
     ggml_tensor* second = nullptr;
 };
 
+// libllama tells how much of the file it has read, and stops when the answer is no.
+struct Reading {
+    const LoadWatch* watch;
+    double until;  // share of the whole that reading is
+};
+
+bool on_reading(float share, void* user) {
+    const auto* reading = static_cast<const Reading*>(user);
+    reading->watch->tell(reading->until * static_cast<double>(share));
+    return !reading->watch->is_cancelled();
+}
+
 bool rows_can_be_read(const ggml_tensor* tensor) {
     return tensor->buffer != nullptr && ggml_backend_buffer_is_host(tensor->buffer);
 }
 
 }  // namespace
 
-void TextModel::Free::operator()(llama_model* model) const {
-    llama_model_free(model);
-}
-
 TextModel::~TextModel() = default;
 
 Result<std::shared_ptr<const TextModel>> TextModel::load(const std::string& path,
                                                          std::shared_ptr<Compute> compute,
                                                          const TextModelOptions& options) {
-    auto config = check_file(path);
-    if (!config.ok()) return config.status();
-
     const std::shared_ptr<TextModel> result(new TextModel());
     result->compute_ = std::move(compute);
-    result->config_ = std::move(*config);
 
     llama_model_params params = llama_model_default_params();
     std::array<ggml_backend_dev_t, 2> devices = {nullptr, nullptr};
@@ -63,22 +52,27 @@ Result<std::shared_ptr<const TextModel>> TextModel::load(const std::string& path
     // On the CPU weights are repacked below, on all threads; with a GPU libllama knows which remain.
     const bool repacks = options.repack && !result->compute_->has_gpu();
     params.use_extra_bufts = options.repack && !repacks;
-    try {
-        result->model_.reset(llama_model_load_from_file(path.c_str(), params));
-    } catch (const std::exception& error) {
-        return Status(Code::Internal, path + ": libllama failed: " + error.what());
+    Reading reading = {options.watch, repacks ? kRepackBegins : 1.0};
+    if (options.watch != nullptr) {
+        params.progress_callback = on_reading;
+        params.progress_callback_user_data = &reading;
     }
-    if (result->model_ == nullptr) {
-        return Status(Code::Unsupported, path + ": libllama could not load the file; its log says why");
+    auto opened = open_text_file(path, params);
+    if (!opened.ok() && options.watch != nullptr && options.watch->is_cancelled()) {
+        return Status(Code::Cancelled, "cancelled");
     }
+    CLASP_ASSIGN_OR_RETURN(TextFile file, std::move(opened));
+    result->config_ = std::move(file.config);
+    result->model_ = std::move(file.model);
     CLASP_RETURN_IF_ERROR(result->bind_weights().with_context(path));
     if (repacks) {
         ThreadPool pool(result->compute_->n_threads());
-        auto repacked = RepackedWeights::create(*result->compute_, result->weights_, pool);
+        auto repacked = RepackedWeights::create(*result->compute_, result->weights_, pool, options.watch);
+        if (!repacked.ok() && repacked.status().code() == Code::Cancelled) return repacked.status();
         if (!repacked.ok()) return repacked.status().with_context(path);
         result->repacked_ = std::move(*repacked);
     }
-    CLASP_RETURN_IF_ERROR(result->read_vocabulary().with_context(path));
+    result->read_control_tokens();
     return std::shared_ptr<const TextModel>(result);
 }
 
@@ -108,6 +102,9 @@ Status TextModel::bind_weights() {
     weights_.output_norm = find("output_norm.weight", true);
     weights_.head_bias = find("output.bias", false);
     weights_.rope_factors = find("rope_freqs.weight", false);
+    weights_.long_rope_factors = find("rope_factors_long.weight", false);
+    weights_.short_rope_factors = find("rope_factors_short.weight", false);
+    const TextFamily& family = *config_.family;
     weights_.blocks.resize(static_cast<std::size_t>(config_.n_layers));
     for (std::size_t i = 0; i < weights_.blocks.size(); ++i) {
         const std::string prefix = "blk." + std::to_string(i) + ".";
@@ -122,40 +119,31 @@ Status TextModel::bind_weights() {
         block.k_bias = find(prefix + "attn_k.bias", false);
         block.v = find(prefix + "attn_v.weight", is_split);
         block.v_bias = find(prefix + "attn_v.bias", false);
+        block.q_norm = find(prefix + "attn_q_norm.weight", family.has_qk_norms);
+        block.k_norm = find(prefix + "attn_k_norm.weight", family.has_qk_norms);
         block.attention_out = find(prefix + "attn_output.weight", true);
         block.attention_out_bias = find(prefix + "attn_output.bias", false);
+        block.attention_post_norm = find(prefix + "post_attention_norm.weight", family.has_post_norms);
         block.ffn_norm = find(prefix + "ffn_norm.weight", true);
-        block.gate = find(prefix + "ffn_gate.weight", true);
+        block.gate = find(prefix + "ffn_gate.weight", !family.has_fused_ffn);
         block.gate_bias = find(prefix + "ffn_gate.bias", false);
         block.up = find(prefix + "ffn_up.weight", true);
         block.up_bias = find(prefix + "ffn_up.bias", false);
         block.down = find(prefix + "ffn_down.weight", true);
         block.down_bias = find(prefix + "ffn_down.bias", false);
+        block.ffn_post_norm = find(prefix + "post_ffw_norm.weight", family.has_post_norms);
     }
     if (!absent.empty()) return {Code::Internal, "libllama did not load the tensor " + absent};
     return ok_status();
 }
 
-Status TextModel::read_vocabulary() {
+void TextModel::read_control_tokens() {
     const llama_vocab* vocab = vocabulary();
-    const std::int32_t n = llama_vocab_n_tokens(vocab);
-    if (n != config_.vocabulary) {
-        return {Code::Internal, "libllama sees " + std::to_string(n) + " tokens, the file has " +
-                                    std::to_string(config_.vocabulary)};
-    }
-    // libllama would abort in the tokenizer.
-    if (llama_vocab_get_add_bos(vocab) && llama_vocab_bos(vocab) == LLAMA_TOKEN_NULL) {
-        return {Code::Corrupt, "the vocabulary wants a first token but names none"};
-    }
-    if (llama_vocab_get_add_eos(vocab) && llama_vocab_eos(vocab) == LLAMA_TOKEN_NULL) {
-        return {Code::Corrupt, "the vocabulary wants a last token but names none"};
-    }
-    for (std::int32_t token = 0; token < n; ++token) {
+    for (std::int32_t token = 0; token < config_.vocabulary; ++token) {
         if (!llama_vocab_is_control(vocab, token)) continue;
         std::string text = llama_vocab_get_text(vocab, token);
         if (!text.empty()) control_tokens_.push_back(std::move(text));
     }
-    return ok_status();
 }
 
 const llama_vocab* TextModel::vocabulary() const {

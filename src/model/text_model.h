@@ -12,7 +12,9 @@
 #include "clasp/log.h"
 #include "clasp/status.h"
 #include "model/backend.h"
+#include "model/load_watch.h"
 #include "model/text_config.h"
+#include "model/text_file.h"
 #include "model/text_model_repack.h"
 
 struct llama_model;
@@ -32,15 +34,19 @@ struct BlockWeights {
     ggml_tensor* k_bias = nullptr;
     ggml_tensor* v = nullptr;
     ggml_tensor* v_bias = nullptr;
+    ggml_tensor* q_norm = nullptr;  // [head_width], null without
+    ggml_tensor* k_norm = nullptr;
     ggml_tensor* attention_out = nullptr;
     ggml_tensor* attention_out_bias = nullptr;
+    ggml_tensor* attention_post_norm = nullptr;  // of what attention adds, null without
     ggml_tensor* ffn_norm = nullptr;
-    ggml_tensor* gate = nullptr;
+    ggml_tensor* gate = nullptr;  // null when up is both, gate first
     ggml_tensor* gate_bias = nullptr;
     ggml_tensor* up = nullptr;
     ggml_tensor* up_bias = nullptr;
     ggml_tensor* down = nullptr;
     ggml_tensor* down_bias = nullptr;
+    ggml_tensor* ffn_post_norm = nullptr;  // of what the feed-forward part adds, null without
 };
 
 struct TextWeights {
@@ -48,17 +54,21 @@ struct TextWeights {
     ggml_tensor* output_norm = nullptr;
     ggml_tensor* head = nullptr;  // [width, vocabulary]; the embedding when the file ties them
     ggml_tensor* head_bias = nullptr;
-    ggml_tensor* rope_factors = nullptr;  // [head_width / 2], null for plain frequencies
+    // Divide the frequencies, [n_dims / 2] each; null for plain ones.
+    ggml_tensor* rope_factors = nullptr;        // whatever the length
+    ggml_tensor* long_rope_factors = nullptr;   // where the original context is exceeded
+    ggml_tensor* short_rope_factors = nullptr;  // where it is not
     std::vector<BlockWeights> blocks;
 };
 
 struct TextModelOptions {
     bool repack = true;  // store weights in the CPU's own layouts: slower to load, faster to run
+    const LoadWatch* watch = nullptr;  // during the call
 };
 
 class TextModel {
    public:
-    // Everything libllama would trust in the file is checked first; see text_config.h.
+    // Everything libllama would trust in the file is checked first; see text_file.h.
     static Result<std::shared_ptr<const TextModel>> load(const std::string& path,
                                                          std::shared_ptr<Compute> compute,
                                                          const TextModelOptions& options = {});
@@ -87,16 +97,12 @@ class TextModel {
     [[nodiscard]] std::optional<std::string> chat_template() const;
 
    private:
-    struct Free {
-        void operator()(llama_model* model) const;
-    };
-
     TextModel() = default;
     Status bind_weights();
-    Status read_vocabulary();
+    void read_control_tokens();
 
     std::shared_ptr<Compute> compute_;
-    std::unique_ptr<llama_model, Free> model_;
+    LlamaModelPointer model_;
     std::unique_ptr<RepackedWeights> repacked_;  // null without repacking
     TextConfig config_;
     TextWeights weights_;

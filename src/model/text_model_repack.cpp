@@ -6,6 +6,7 @@
 
 #include "ggml-alloc.h"
 #include "model/text_model.h"
+#include "model/weight_types.h"
 
 namespace clasp::model {
 namespace {
@@ -22,13 +23,18 @@ std::vector<ggml_tensor**> matrices(TextWeights& weights) {
     return result;
 }
 
-// Null when there is no layout for it.
-ggml_backend_buffer_type_t layout_for(const Compute& compute, const ggml_tensor& matrix) {
-    if (matrix.buffer == nullptr || !ggml_backend_buffer_is_host(matrix.buffer)) return nullptr;
-    for (ggml_backend_buffer_type_t type : compute.cpu_extra_buffer_types()) {
-        if (takes_product(compute.cpu(), type, matrix.type, matrix.ne[0], matrix.ne[1])) return type;
+// Null when there is none.
+ggml_backend_buffer_type_t layout_for(const Compute& compute, ggml_type type, std::int64_t width,
+                                      std::int64_t rows) {
+    for (ggml_backend_buffer_type_t layout : compute.cpu_extra_buffer_types()) {
+        if (takes_product(compute.cpu(), layout, type, width, rows)) return layout;
     }
     return nullptr;
+}
+
+ggml_backend_buffer_type_t layout_for(const Compute& compute, const ggml_tensor& matrix) {
+    if (matrix.buffer == nullptr || !ggml_backend_buffer_is_host(matrix.buffer)) return nullptr;
+    return layout_for(compute, matrix.type, matrix.ne[0], matrix.ne[1]);
 }
 
 struct Copy {
@@ -38,6 +44,20 @@ struct Copy {
 };
 
 }  // namespace
+
+std::size_t repacked_bytes(const Compute& compute, const GgufReader& file) {
+    if (compute.has_gpu()) return 0;
+    const bool is_tied = file.find_tensor("output.weight") == nullptr;
+    std::size_t bytes = 0;
+    for (const GgufTensor& tensor : file.tensors()) {
+        const bool is_only_read = tensor.name == "token_embd.weight" && !is_tied;
+        if (tensor.shape[1] == 1 || is_only_read || !can_be_weight(tensor.type, WeightRole::Matrix)) continue;
+        if (layout_for(compute, tensor.type, tensor.shape[0], tensor.shape[1]) != nullptr) {
+            bytes += tensor.data.size();
+        }
+    }
+    return bytes;
+}
 
 struct RepackedWeights::State {
     std::vector<ggml_context*> contexts;
@@ -57,7 +77,7 @@ RepackedWeights::RepackedWeights(std::unique_ptr<State> state) : state_(std::mov
 RepackedWeights::~RepackedWeights() = default;
 
 Result<std::unique_ptr<RepackedWeights>> RepackedWeights::create(const Compute& compute, TextWeights& weights,
-                                                                 ThreadPool& pool) {
+                                                                 ThreadPool& pool, const LoadWatch* watch) {
     std::map<ggml_backend_buffer_type_t, std::vector<ggml_tensor**>> by_layout;
     for (ggml_tensor** matrix : matrices(weights)) {
         ggml_backend_buffer_type_t layout = layout_for(compute, **matrix);
@@ -82,9 +102,15 @@ Result<std::unique_ptr<RepackedWeights>> RepackedWeights::create(const Compute& 
         state->buffers.push_back(buffer);
     }
     // A layout is made from the whole tensor at once, so tensors are what threads share.
+    std::size_t all_bytes = 0;
+    for (const Copy& copy : copies) all_bytes += ggml_nbytes(copy.from);
+    LoadCount count(watch, kRepackBegins, 1.0, all_bytes);
     pool.run(copies.size(), [&](std::size_t i) {
+        if (count.is_cancelled()) return;
         ggml_backend_tensor_set(copies[i].to, copies[i].from->data, 0, ggml_nbytes(copies[i].from));
+        count.add(ggml_nbytes(copies[i].from));
     });
+    if (count.is_cancelled()) return Status(Code::Cancelled, "cancelled");
     for (const Copy& copy : copies) *copy.place = copy.to;
     return std::unique_ptr<RepackedWeights>(new RepackedWeights(std::move(state)));
 }

@@ -8,17 +8,26 @@
 #include "clasp/status.h"
 #include "clasp/thread_pool.h"
 #include "model/backend.h"
+#include "model/gguf_reader.h"
+#include "model/load_watch.h"
 
 namespace clasp::model {
 
 struct TextWeights;
 
+// The bytes of the copies that RepackedWeights would make of a file's matrices.
+std::size_t repacked_bytes(const Compute& compute, const GgufReader& file);
+// The share of loading a text model after which its weights are repacked; reading comes before.
+inline constexpr double kRepackBegins = 0.5;
+
 class RepackedWeights {
    public:
     // Replaces every matrix of `weights` for which the CPU has a layout, and which lies in plain host
     // memory, by a copy that the result owns. The token embedding stays: its rows are read.
+    // watch may be null; it hears shares from kRepackBegins to 1.
     static Result<std::unique_ptr<RepackedWeights>> create(const Compute& compute, TextWeights& weights,
-                                                           ThreadPool& pool);
+                                                           ThreadPool& pool,
+                                                           const LoadWatch* watch = nullptr);
     ~RepackedWeights();
     RepackedWeights(const RepackedWeights&) = delete;
     RepackedWeights& operator=(const RepackedWeights&) = delete;

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <string>
 
 #include "model/attention_graph.h"
-#include "model/gguf_metadata.h"
 #include "model/linear.h"
 #include "model/projector_mlp.h"
+#include "model/vision_clip_file.h"
 
 namespace clasp::model {
 
@@ -19,117 +18,10 @@ float attention_scale(const VisionInfo& info) {
     return 1.0F / std::sqrt(static_cast<float>(head_width));
 }
 
-constexpr std::int64_t kMaxImageSize = 4096;
-constexpr std::int64_t kMaxWidth = 1 << 15;
-constexpr std::int64_t kMaxBlocks = 512;
-constexpr std::int64_t kMaxTokens = 1 << 14;
 constexpr std::int64_t kRowMultiple = 32;  // patch rows are padded to it: kernels want whole vectors
 
 std::int64_t as_signed(std::size_t n) {
     return static_cast<std::int64_t>(n);
-}
-
-// fc1 and fc2 of a block by their names in the file. Old converters swapped the two; the one that takes
-// the tower's width is fc1.
-struct FfnNames {
-    std::string first;
-    std::string second;
-};
-
-FfnNames ffn_names(const GgufReader& reader, const std::string& prefix, std::size_t width) {
-    const GgufTensor* down = reader.find_tensor(prefix + "ffn_down.weight");
-    const bool is_swapped = down != nullptr && down->shape[0] == as_signed(width);
-    if (is_swapped) return {prefix + "ffn_down", prefix + "ffn_up"};
-    return {prefix + "ffn_up", prefix + "ffn_down"};
-}
-
-Result<Activation> read_activation(const GgufReader& reader) {
-    CLASP_ASSIGN_OR_RETURN(const bool gelu, value_or(read_flag(reader, "clip.use_gelu"), false));
-    CLASP_ASSIGN_OR_RETURN(const bool silu, value_or(read_flag(reader, "clip.use_silu"), false));
-    if (gelu && silu) return Status(Code::Corrupt, "clip.use_gelu and clip.use_silu are both set");
-    if (gelu) return Activation::Gelu;
-    return silu ? Activation::Silu : Activation::QuickGelu;
-}
-
-Result<std::array<float, 3>> read_channels(const GgufReader& reader, std::string_view key, float min,
-                                           float max) {
-    CLASP_ASSIGN_OR_RETURN(const std::vector<float> values, read_floats(reader, key, 3, min, max));
-    return std::array<float, 3>{values[0], values[1], values[2]};
-}
-
-// Sets both feature layers. The key counts hidden states: 0 is the input of block 0.
-Status read_feature_layer(const GgufReader& reader, VisionInfo& info) {
-    const std::string key = "clip.vision.feature_layer";
-    info.feature_layer = info.n_blocks - 1;
-    info.llama_cpp_feature_layer = info.n_blocks >= 2 ? info.n_blocks - 2 : 0;
-    if (reader.find(key) == nullptr) return ok_status();
-    CLASP_ASSIGN_OR_RETURN(const auto layers, read_integers(reader, key, 64, 0, as_signed(info.n_blocks)));
-    if (layers.size() != 1) {
-        return {Code::Unsupported,
-                key + " lists " + std::to_string(layers.size()) +
-                    " layers; towers that feed exactly one to the projector are supported"};
-    }
-    if (layers[0] == 0) return {Code::Unsupported, key + " is 0, the input of the first block"};
-    info.feature_layer = static_cast<std::size_t>(layers[0] - 1);
-    info.llama_cpp_feature_layer = info.feature_layer;
-    return ok_status();
-}
-
-// LLaVA-NeXT's files have the same tower and projector, but are asked with several tiles per picture. One
-// view alone would be another model without a word.
-Status refuse_tiles(const GgufReader& reader) {
-    const std::string key = "clip.vision.image_grid_pinpoints";
-    if (reader.find(key) == nullptr) return ok_status();
-    CLASP_ASSIGN_OR_RETURN(const auto sides, read_integers(reader, key, 1024, 0, 1 << 20));
-    if (sides.empty()) return ok_status();
-    return {Code::Unsupported, "the file is LLaVA-NeXT's, which cuts pictures into tiles (" + key +
-                                   "); of this kind only LLaVA-1.5 is supported"};
-}
-
-Result<VisionInfo> read_info(const GgufReader& reader) {
-    CLASP_RETURN_IF_ERROR(refuse_tiles(reader));
-    const auto size = [&](const char* key, std::int64_t max) -> Result<std::size_t> {
-        CLASP_ASSIGN_OR_RETURN(const std::int64_t value, read_integer(reader, key, 1, max));
-        return static_cast<std::size_t>(value);
-    };
-    VisionInfo info;
-    info.family = "clip-vit";
-    info.projector_type = "mlp";
-    CLASP_ASSIGN_OR_RETURN(info.image_size, size("clip.vision.image_size", kMaxImageSize));
-    CLASP_ASSIGN_OR_RETURN(info.patch_size, size("clip.vision.patch_size", as_signed(info.image_size)));
-    CLASP_ASSIGN_OR_RETURN(info.width, size("clip.vision.embedding_length", kMaxWidth));
-    CLASP_ASSIGN_OR_RETURN(info.ffn_width, size("clip.vision.feed_forward_length", 8 * kMaxWidth));
-    CLASP_ASSIGN_OR_RETURN(info.n_blocks, size("clip.vision.block_count", kMaxBlocks));
-    CLASP_ASSIGN_OR_RETURN(info.n_heads, size("clip.vision.attention.head_count", as_signed(info.width)));
-    CLASP_ASSIGN_OR_RETURN(info.norm_epsilon,
-                           read_float(reader, "clip.vision.attention.layer_norm_epsilon", 0.0F, 1.0F));
-    CLASP_ASSIGN_OR_RETURN(info.mean, read_channels(reader, "clip.vision.image_mean", -10.0F, 10.0F));
-    CLASP_ASSIGN_OR_RETURN(info.std, read_channels(reader, "clip.vision.image_std", 1e-4F, 1e4F));
-    CLASP_ASSIGN_OR_RETURN(info.activation, read_activation(reader));
-    if (info.width % info.n_heads != 0) {
-        return Status(Code::Corrupt, "the tower's width " + std::to_string(info.width) +
-                                         " is no multiple of its " + std::to_string(info.n_heads) + " heads");
-    }
-    const std::size_t side = info.image_size / info.patch_size;
-    info.grid = {.height = side, .width = side};
-    if (as_signed(side * side) > kMaxTokens) {
-        return Status(Code::Corrupt, "the tower makes " + std::to_string(side * side) +
-                                         " tokens; the limit is " + std::to_string(kMaxTokens));
-    }
-    CLASP_RETURN_IF_ERROR(read_feature_layer(reader, info));
-    return info;
-}
-
-// The most common type of the matrices that a tower uses.
-std::string common_type(const GgufReader& reader, const std::vector<WeightSpec>& specs) {
-    std::map<ggml_type, std::size_t> counts;
-    for (const WeightSpec& spec : specs) {
-        if (spec.use != WeightSpec::Use::Matrix) continue;
-        for (const std::string& part : spec.parts) ++counts[reader.find_tensor(part)->type];
-    }
-    const auto most = std::max_element(counts.begin(), counts.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
-    return most == counts.end() ? "" : ggml_type_name(most->first);
 }
 
 struct Block {
@@ -159,13 +51,14 @@ class ClipTower final : public VisionTower {
     [[nodiscard]] const VisionInfo& info() const override { return info_; }
     [[nodiscard]] const std::vector<WeightSpec>& specs() const override { return specs_; }
     void bind(const WeightStore& store) override;
-    [[nodiscard]] std::vector<float> patch_rows(std::span<const float> pixels, Compat compat) const override;
-    EncoderGraph build_encoder(ggml_context* context, ggml_cgraph* graph,
+    [[nodiscard]] Result<VisionPlan> plan(PixelSize picture, Compat compat) const override;
+    EncoderGraph build_encoder(ggml_context* context, ggml_cgraph* graph, const PiecePixels& piece,
                                const EncodeRequest& request) const override;
     StretchGraph build_stretch(ggml_context* context, ggml_cgraph* graph,
                                const EncoderStretch& stretch) const override;
-    ggml_tensor* build_projector(ggml_context* context, ggml_tensor* fused, Compat compat) const override {
-        return projector_.build(context, fused, compat);
+    ProjectorGraph build_projector(ggml_context* context, ggml_tensor* fused, const PieceShape& /*shape*/,
+                                   Compat compat) const override {
+        return {.inputs = {}, .tokens = projector_.build(context, fused, compat)};
     }
     [[nodiscard]] std::size_t max_nodes() const override { return 64 + 56 * info_.n_blocks; }
 
@@ -183,8 +76,11 @@ class ClipTower final : public VisionTower {
     [[nodiscard]] std::int64_t row_values(Compat compat) const {
         return compat == Compat::Original ? padded_patch_values() : patch_values();
     }
+    [[nodiscard]] std::vector<float> patch_rows(const PiecePixels& piece, Compat compat) const;
     ggml_tensor* norm(ggml_context* context, ggml_tensor* x, ggml_tensor* scale, ggml_tensor* shift) const;
-    ggml_tensor* embed(ggml_context* context, ggml_tensor* input, Compat compat) const;
+    // The rows that enter the first block; adds what has to be filled to the inputs.
+    ggml_tensor* embed(ggml_context* context, const PiecePixels& piece, Compat compat,
+                       std::vector<GraphInput>& inputs) const;
     // llama.cpp takes the tanh form of GELU.
     [[nodiscard]] LinearActivation activation(Compat compat) const {
         if (info_.activation == Activation::QuickGelu) return LinearActivation::QuickGelu;
@@ -264,7 +160,7 @@ void ClipTower::add_block_specs(const GgufReader& reader, std::size_t index) {
 
 Result<std::unique_ptr<VisionTower>> ClipTower::open(const GgufReader& reader) {
     auto tower = std::make_unique<ClipTower>();
-    CLASP_ASSIGN_OR_RETURN(tower->info_, read_info(reader));
+    CLASP_ASSIGN_OR_RETURN(tower->info_, read_clip_info(reader));
     VisionInfo& info = tower->info_;
     tower->attention_ = {
         .n_heads = info.n_heads, .head_width = info.width / info.n_heads, .scale = attention_scale(info)};
@@ -341,18 +237,27 @@ void ClipTower::bind(const WeightStore& store) {
     projector_.bind(store);
 }
 
-std::vector<float> ClipTower::patch_rows(std::span<const float> pixels, Compat compat) const {
-    const std::size_t size = info_.image_size;
+// LLaVA-1.5: the picture on a square of the mean colour.
+Result<VisionPlan> ClipTower::plan(PixelSize picture, Compat compat) const {
+    const image::Fit fit = image::square_fit(picture, static_cast<int>(info_.image_size),
+                                             image::kClipMeanColour, arithmetic_of(compat));
+    return single_piece_plan(picture, fit, {.patches = info_.grid, .n_prefix = 1, .merge = 1});
+}
+
+std::vector<float> ClipTower::patch_rows(const PiecePixels& piece, Compat compat) const {
+    const auto width = static_cast<std::size_t>(piece.piece.size.width);
+    const auto height = static_cast<std::size_t>(piece.piece.size.height);
+    const Grid grid = piece.piece.shape.patches;
     const std::size_t patch = info_.patch_size;
     const auto row_width = static_cast<std::size_t>(row_values(compat));
-    std::vector<float> rows(info_.n_tokens() * row_width, 0.0F);
-    for (std::size_t y = 0; y < info_.grid.height; ++y) {
-        for (std::size_t x = 0; x < info_.grid.width; ++x) {
-            float* to = rows.data() + (y * info_.grid.width + x) * row_width;
+    std::vector<float> rows(grid.height * grid.width * row_width, 0.0F);
+    for (std::size_t y = 0; y < grid.height; ++y) {
+        for (std::size_t x = 0; x < grid.width; ++x) {
+            float* to = rows.data() + (y * grid.width + x) * row_width;
             for (std::size_t channel = 0; channel < 3; ++channel) {
                 for (std::size_t line = 0; line < patch; ++line, to += patch) {
                     const float* from =
-                        pixels.data() + (channel * size + y * patch + line) * size + x * patch;
+                        piece.values.data() + (channel * height + y * patch + line) * width + x * patch;
                     std::copy_n(from, patch, to);
                 }
             }
@@ -370,7 +275,11 @@ ggml_tensor* ClipTower::norm(ggml_context* context, ggml_tensor* x, ggml_tensor*
     return ggml_add(context, ggml_mul(context, x, scale), shift);
 }
 
-ggml_tensor* ClipTower::embed(ggml_context* context, ggml_tensor* input, Compat compat) const {
+ggml_tensor* ClipTower::embed(ggml_context* context, const PiecePixels& piece, Compat compat,
+                              std::vector<GraphInput>& inputs) const {
+    ggml_tensor* input = ggml_new_tensor_2d(context, GGML_TYPE_F32, row_values(compat),
+                                            as_signed(piece.piece.shape.n_patches()));
+    inputs.push_back(graph_input(input, patch_rows(piece, compat)));
     const Linear& kernel = compat == Compat::Original ? patch_kernel_ : llama_cpp_patch_kernel_;
     ggml_tensor* patches = build_linear(context, kernel, input);
     ggml_tensor* rows = compat == Compat::Original ? ggml_concat(context, class_token_, patches, 1)
@@ -430,7 +339,9 @@ ggml_tensor* ClipTower::feed_forward(ggml_context* context, const Block& block, 
 
 ggml_tensor* ClipTower::class_attention(ggml_context* context, const Attention& parts, Compat compat) const {
     const float scale = attention_scale(info_);
-    const std::size_t class_row = compat == Compat::Original ? 0 : info_.n_tokens();
+    // llama.cpp has it behind the patches.
+    const auto class_row =
+        compat == Compat::Original ? std::size_t{0} : static_cast<std::size_t>(parts.query->ne[1] - 1);
     ggml_tensor* query = ggml_view_3d(context, parts.query, parts.query->ne[0], 1, parts.query->ne[2],
                                       parts.query->nb[1], parts.query->nb[2], class_row * parts.query->nb[1]);
     return ggml_soft_max_ext(context, ggml_mul_mat(context, parts.key, query), nullptr, scale, 0.0F);
@@ -491,15 +402,12 @@ ggml_tensor* ClipTower::run_blocks(ggml_context* context, ggml_cgraph* graph, gg
     return x;
 }
 
-EncoderGraph ClipTower::build_encoder(ggml_context* context, ggml_cgraph* graph,
+EncoderGraph ClipTower::build_encoder(ggml_context* context, ggml_cgraph* graph, const PiecePixels& piece,
                                       const EncodeRequest& request) const {
     EncoderGraph result;
-    result.input =
-        ggml_new_tensor_2d(context, GGML_TYPE_F32, row_values(request.compat), as_signed(info_.n_tokens()));
-    ggml_set_input(result.input);
     const Depth depth = depth_of(request);
-    run_blocks(context, graph, embed(context, result.input, request.compat), 0, depth.n_whole, depth.n_begun,
-               nullptr, request, result);
+    ggml_tensor* rows = embed(context, piece, request.compat, result.inputs);
+    run_blocks(context, graph, rows, 0, depth.n_whole, depth.n_begun, nullptr, request, result);
     return result;
 }
 
@@ -508,11 +416,13 @@ StretchGraph ClipTower::build_stretch(ggml_context* context, ggml_cgraph* graph,
     const Compat compat = stretch.request.compat;
     const std::int64_t n = as_signed(stretch.n_rows);
     StretchGraph result;
-    result.parts.input = stretch.is_first
-                             ? ggml_new_tensor_2d(context, GGML_TYPE_F32, row_values(compat), n - 1)
-                             : ggml_new_tensor_2d(context, GGML_TYPE_F32, as_signed(info_.width), n);
-    ggml_set_input(result.parts.input);
-    ggml_tensor* x = stretch.is_first ? embed(context, result.parts.input, compat) : result.parts.input;
+    ggml_tensor* x = nullptr;
+    if (stretch.piece != nullptr) {
+        x = embed(context, *stretch.piece, compat, result.parts.inputs);
+    } else {
+        x = result.entering = ggml_new_tensor_2d(context, GGML_TYPE_F32, as_signed(info_.width), n);
+        ggml_set_input(result.entering);
+    }
     if (stretch.has_bias) {
         result.bias = ggml_new_tensor_2d(context, GGML_TYPE_F16, n, n);
         ggml_set_input(result.bias);

@@ -1,6 +1,10 @@
+#include <algorithm>
 #include <array>
+#include <mutex>
 #include <string>
+#include <vector>
 
+#include "base/check.h"
 #include "model/gguf_metadata.h"
 #include "model/vision_clip.h"
 #include "model/vision_tower.h"
@@ -11,18 +15,39 @@ namespace {
 
 struct Family {
     std::string_view projector_type;
-    Result<std::unique_ptr<VisionTower>> (*open)(const GgufReader&);
+    OpenTower open;
 };
+
+// The format's own rule. Smaller ones would have numbers read across their natural places.
+constexpr std::size_t kMinAlignment = 8;
 
 constexpr std::array<Family, 1> kFamilies = {{
     {"mlp", open_clip_tower},
 }};
 
+// Those from outside.
+struct Registry {
+    std::mutex mutex;
+    std::vector<Family> families;
+};
+
+Registry& registry() {
+    static Registry all;
+    return all;
+}
+
+std::vector<Family> all_families() {
+    std::vector<Family> families(kFamilies.begin(), kFamilies.end());
+    const std::lock_guard lock(registry().mutex);
+    families.insert(families.end(), registry().families.begin(), registry().families.end());
+    return families;
+}
+
 std::string list_of_types() {
     std::string text;
-    for (const Family& family : kFamilies) {
+    for (const std::string_view type : supported_projector_types()) {
         if (!text.empty()) text += ", ";
-        text += family.projector_type;
+        text += type;
     }
     return text;
 }
@@ -40,8 +65,15 @@ Result<std::string_view> projector_type(const GgufReader& reader) {
 
 std::vector<std::string_view> supported_projector_types() {
     std::vector<std::string_view> types;
-    for (const Family& family : kFamilies) types.push_back(family.projector_type);
+    for (const Family& family : all_families()) types.push_back(family.projector_type);
     return types;
+}
+
+void register_vision_family(std::string_view projector_type, OpenTower open) {
+    const std::vector<std::string_view> known = supported_projector_types();
+    CLASP_CHECK(std::find(known.begin(), known.end(), projector_type) == known.end());
+    const std::lock_guard lock(registry().mutex);
+    registry().families.push_back({projector_type, open});
 }
 
 Result<std::unique_ptr<VisionTower>> open_vision_tower(const GgufReader& reader) {
@@ -50,11 +82,15 @@ Result<std::unique_ptr<VisionTower>> open_vision_tower(const GgufReader& reader)
         return Status(Code::Unsupported, "the file holds the architecture " + std::string(architecture) +
                                              ", not a vision tower (clip)");
     }
+    if (reader.alignment() < kMinAlignment) {
+        return Status(Code::Corrupt, "general.alignment is " + std::to_string(reader.alignment()) +
+                                         "; it must be at least " + std::to_string(kMinAlignment));
+    }
     CLASP_ASSIGN_OR_RETURN(const bool has_vision,
                            value_or(read_flag(reader, "clip.has_vision_encoder"), false));
     if (!has_vision) return Status(Code::Unsupported, "the file has no vision encoder");
     CLASP_ASSIGN_OR_RETURN(const std::string_view type, projector_type(reader));
-    for (const Family& family : kFamilies) {
+    for (const Family& family : all_families()) {
         if (family.projector_type == type) return family.open(reader);
     }
     return Status(Code::Unsupported, "the projector type " + std::string(type) +

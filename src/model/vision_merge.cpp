@@ -22,8 +22,9 @@ std::vector<float> read_floats(const ggml_tensor* tensor) {
     return values;
 }
 
-// Rows between two stretches. Row 0 is the class token.
+// Rows between two stretches: the prefix, then the patches.
 struct EncoderRows {
+    std::size_t n_prefix = 0;
     std::vector<float> values;
     std::vector<float> sizes;
     std::vector<std::vector<TokenIndex>> members;
@@ -33,12 +34,13 @@ struct EncoderRows {
     }
 };
 
-EncoderRows all_rows(std::size_t n_patches) {
+EncoderRows all_rows(const PieceShape& shape) {
     EncoderRows rows;
-    rows.sizes.assign(n_patches + 1, 1.0F);
-    rows.members.resize(n_patches + 1);
-    for (std::size_t patch = 0; patch < n_patches; ++patch) {
-        rows.members[patch + 1] = {static_cast<TokenIndex>(patch)};
+    rows.n_prefix = shape.n_prefix;
+    rows.sizes.assign(shape.n_rows(), 1.0F);
+    rows.members.resize(shape.n_rows());
+    for (std::size_t patch = 0; patch < shape.n_patches(); ++patch) {
+        rows.members[shape.n_prefix + patch] = {static_cast<TokenIndex>(patch)};
     }
     return rows;
 }
@@ -59,10 +61,13 @@ Status merge(methods::MethodRun& run, methods::BlockInput input, std::size_t wid
     input.n_rows = rows.sizes.size();
     input.sizes = rows.sizes;
     input.members = rows.members;
+    input.has_class_token = rows.n_prefix > 0;
     methods::Plan plan;
     CLASP_RETURN_IF_ERROR(run.inside_encoder(input, plan));
     CLASP_RETURN_IF_ERROR(methods::check_plan(plan, input.n_rows, false));
-    if (plan.size() == 0 || plan.kept[0] != 0 || (!plan.sizes.empty() && plan.sizes.size() != plan.size())) {
+    const bool lost_class = rows.n_prefix > 0 && (plan.size() == 0 || plan.kept[0] != 0);
+    if (plan.size() <= rows.n_prefix || lost_class ||
+        (!plan.sizes.empty() && plan.sizes.size() != plan.size())) {
         return {Code::Internal,
                 "a plan inside the encoder must begin with the class token and size each row"};
     }
@@ -89,10 +94,15 @@ void sort_rows(std::size_t width, MergedLayers& merged) {
 
 }  // namespace
 
-Result<MergedLayers> VisionSession::encode_merging(std::span<const float> pixels,
-                                                   const EncodeRequest& request, methods::MethodRun& run,
-                                                   const MergePlace& place, const std::atomic<bool>* cancel) {
-    CLASP_RETURN_IF_ERROR(check(pixels, request));
+Result<MergedLayers> VisionSession::encode_merging(const PiecePixels& piece, const EncodeRequest& request,
+                                                   methods::MethodRun& run, const MergePlace& place,
+                                                   const std::atomic<bool>* cancel,
+                                                   const GraphProgress& progress) {
+    CLASP_RETURN_IF_ERROR(check(piece, request));
+    const PieceShape& shape = piece.piece.shape;
+    if (!model_->info().capabilities.merges_inside || shape.merge > 1) {
+        return Status(Code::Unsupported, "this vision tower cannot merge rows between its blocks");
+    }
     if (request.compat != Compat::Original) {
         return Status(Code::Unsupported,
                       "merging inside the encoder is not available with llama.cpp's numbers");
@@ -101,13 +111,14 @@ Result<MergedLayers> VisionSession::encode_merging(std::span<const float> pixels
     const VisionTower& tower = *model_->tower_;
     const VisionInfo& info = tower.info();
     const methods::Program& program = run.program();
-    EncoderRows rows = all_rows(info.n_tokens());
+    EncoderRows rows = all_rows(shape);
     MergedLayers merged;
     EncoderStretch stretch;
     stretch.request.compat = request.compat;
-    stretch.is_first = true;
+    stretch.piece = &piece;
     for (std::size_t step = 0; step <= program.encoder_blocks.size(); ++step) {
-        const bool is_final = step == program.encoder_blocks.size() || rows.members.size() - 1 <= place.keep;
+        const bool is_final =
+            step == program.encoder_blocks.size() || rows.members.size() - shape.n_prefix <= place.keep;
         const std::size_t block = is_final ? kNoBlock : program.encoder_blocks[step];
         const bool stops_inside = !is_final && !program.merges_after_block;
         stretch.is_last = is_final;
@@ -121,15 +132,20 @@ Result<MergedLayers> VisionSession::encode_merging(std::span<const float> pixels
         CLASP_RETURN_IF_ERROR(graph_.reset());
         const StretchGraph graph = tower.build_stretch(graph_.ggml(), graph_.graph(), stretch);
         CLASP_RETURN_IF_ERROR(runner_->allocate(graph_.graph()));
-        const std::vector<float> entering =
-            stretch.is_first ? tower.patch_rows(pixels, request.compat) : rows.values;
-        ggml_backend_tensor_set(graph.parts.input, entering.data(), 0, entering.size() * sizeof(float));
+        fill_inputs(graph.parts.inputs);
+        if (graph.entering != nullptr) {
+            ggml_backend_tensor_set(graph.entering, rows.values.data(), 0,
+                                    rows.values.size() * sizeof(float));
+        }
         // After the last merge no attention may be left to compute, and then the bias is in no graph.
         const bool has_bias = graph.bias != nullptr && graph.bias->buffer != nullptr;
         if (has_bias) set_bias(graph.bias, rows.sizes);
-        CLASP_RETURN_IF_ERROR(runner_->compute(graph_.graph(), cancel));
+        const auto n_steps = static_cast<double>(program.encoder_blocks.size() + 1);
+        const auto tell = [&](double share) { progress((static_cast<double>(step) + share) / n_steps); };
+        CLASP_RETURN_IF_ERROR(
+            runner_->compute(graph_.graph(), cancel, progress ? GraphProgress(tell) : GraphProgress()));
         if (is_final) {
-            read_parts(graph.parts, request, merged.layers);
+            read_parts(graph.parts, shape, request, merged.layers);
             break;
         }
         rows.values = read_floats(graph.rows);
@@ -141,7 +157,7 @@ Result<MergedLayers> VisionSession::encode_merging(std::span<const float> pixels
         methods::BlockInput input;
         input.image = place.image;
         input.block = block;
-        input.grid = {info.grid.height, info.grid.width};
+        input.grid = {shape.patches.height, shape.patches.width};
         input.keep = place.keep;
         input.n_heads = info.n_heads;
         input.keys = {keys.data(), keys.size() / info.width, info.width, info.width};
@@ -152,11 +168,12 @@ Result<MergedLayers> VisionSession::encode_merging(std::span<const float> pixels
         input.pool = place.pool;
         CLASP_RETURN_IF_ERROR(merge(run, input, info.width, rows));
         merged.merge_ms += ms_since(merge_start);
-        stretch.is_first = false;
+        stretch.piece = nullptr;
         stretch.finish = stops_inside ? block : kNoBlock;
         stretch.first = block + 1;
     }
-    merged.members.assign(rows.members.begin() + 1, rows.members.end());
+    merged.members.assign(rows.members.begin() + static_cast<std::ptrdiff_t>(shape.n_prefix),
+                          rows.members.end());
     if (!program.keeps_encoder_order) {
         if (!request.class_attention.empty() || !request.keys.empty()) {
             return Status(Code::Internal, "a method that reads attention of merged rows keeps their order");

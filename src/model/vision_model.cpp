@@ -1,79 +1,19 @@
 #include "model/vision_model.h"
 
-#include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <utility>
 
 namespace clasp::model {
 
 namespace {
 
-// Milliseconds since it was made or last asked.
-class Stopwatch {
-   public:
-    double lap_ms() {
-        const auto now = Clock::now();
-        const std::chrono::duration<double, std::milli> elapsed = now - start_;
-        start_ = now;
-        return elapsed.count();
+Result<VisionPlan> plan_picture(const VisionTower& tower, PixelSize picture, Compat compat) {
+    if (picture.width < 1 || picture.height < 1) {
+        return Status(Code::InvalidArgument, "a picture of " + std::to_string(picture.width) + " x " +
+                                                 std::to_string(picture.height) + " pixels has no tokens");
     }
-
-   private:
-    using Clock = std::chrono::steady_clock;
-    Clock::time_point start_ = Clock::now();
-};
-
-// A tensor of float32.
-std::vector<float> read_rows(const ggml_tensor* tensor) {
-    std::vector<float> values(static_cast<std::size_t>(ggml_nelements(tensor)));
-    ggml_backend_tensor_get(tensor, values.data(), 0, values.size() * sizeof(float));
-    return values;
-}
-
-void set_values(ggml_tensor* tensor, std::span<const float> values) {
-    ggml_backend_tensor_set(tensor, values.data(), 0, values.size() * sizeof(float));
-}
-
-Status check_layers(const std::vector<std::size_t>& layers, std::size_t n_blocks) {
-    for (std::size_t i = 0; i < layers.size(); ++i) {
-        if (layers[i] >= n_blocks) {
-            return {Code::InvalidArgument, "vision layer " + std::to_string(layers[i]) +
-                                               " does not exist: the file has " + std::to_string(n_blocks) +
-                                               " blocks, 0 to " + std::to_string(n_blocks - 1)};
-        }
-        if (i > 0 && layers[i] <= layers[i - 1]) {
-            return {Code::InvalidArgument, "vision layers must be given in rising order"};
-        }
-    }
-    return ok_status();
-}
-
-ClassAttention read_attention(const ggml_tensor* tensor, std::size_t layer) {
-    ClassAttention attention;
-    attention.layer = layer;
-    attention.n_heads = static_cast<std::size_t>(tensor->ne[2]);
-    attention.per_head = read_rows(tensor);
-    const auto n_columns = static_cast<std::size_t>(tensor->ne[0]);
-    attention.mean.assign(n_columns, 0.0F);
-    for (std::size_t column = 0; column < n_columns; ++column) {
-        double sum = 0.0;
-        for (std::size_t head = 0; head < attention.n_heads; ++head) {
-            sum += static_cast<double>(attention.per_head[head * n_columns + column]);
-        }
-        attention.mean[column] = static_cast<float>(sum / static_cast<double>(attention.n_heads));
-    }
-    return attention;
-}
-
-Status check_finite(std::span<const float> values, std::size_t width) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        if (!std::isfinite(values[i])) {
-            return {Code::Corrupt,
-                    "the vision tower gave a value that is not finite at token " + std::to_string(i / width)};
-        }
-    }
-    return ok_status();
+    CLASP_ASSIGN_OR_RETURN(VisionPlan plan, tower.plan(picture, compat));
+    CLASP_RETURN_IF_ERROR(check_vision_plan(plan));
+    return plan;
 }
 
 }  // namespace
@@ -82,6 +22,13 @@ Result<VisionInfo> inspect_vision(std::span<const std::byte> bytes) {
     CLASP_ASSIGN_OR_RETURN(const GgufReader reader, GgufReader::parse(bytes));
     CLASP_ASSIGN_OR_RETURN(const auto tower, open_vision_tower(reader));
     return tower->info();
+}
+
+Result<ImageLayout> plan_vision(std::span<const std::byte> bytes, PixelSize picture, Compat compat) {
+    CLASP_ASSIGN_OR_RETURN(const GgufReader reader, GgufReader::parse(bytes));
+    CLASP_ASSIGN_OR_RETURN(const auto tower, open_vision_tower(reader));
+    CLASP_ASSIGN_OR_RETURN(VisionPlan plan, plan_picture(*tower, picture, compat));
+    return std::move(plan.layout);
 }
 
 Result<VisionInfo> inspect_vision_file(const std::string& path) {
@@ -110,182 +57,24 @@ Result<std::shared_ptr<const VisionModel>> VisionModel::load_bytes(std::span<con
     model->compute_ = std::move(compute);
     CLASP_ASSIGN_OR_RETURN(model->tower_, open_vision_tower(reader));
     CLASP_ASSIGN_OR_RETURN(model->weights_, WeightStore::load(reader, model->tower_->specs(), options.weights,
-                                                              *model->compute_, pool, log));
+                                                              *model->compute_, pool, log, options.watch));
     model->tower_->bind(*model->weights_);
     return std::shared_ptr<const VisionModel>(model);
 }
 
-Result<std::unique_ptr<VisionSession>> VisionSession::create(std::shared_ptr<const VisionModel> model) {
-    std::unique_ptr<VisionSession> session(new VisionSession());
-    session->model_ = std::move(model);
-    const std::size_t max_nodes = session->model_->tower_->max_nodes();
-    CLASP_ASSIGN_OR_RETURN(session->runner_, GraphRunner::create(session->model_->compute_, max_nodes));
-    CLASP_ASSIGN_OR_RETURN(session->graph_, GraphContext::create(max_nodes));
-    return session;
+Result<VisionPlan> VisionModel::plan(PixelSize picture, Compat compat) const {
+    return plan_picture(*tower_, picture, compat);
 }
 
-Status VisionSession::check(std::span<const float> pixels, const EncodeRequest& request) const {
-    const VisionInfo& info = model_->info();
-    const std::size_t n_pixels = 3 * info.image_size * info.image_size;
-    if (pixels.size() != n_pixels) {
-        return {Code::InvalidArgument, "the vision tower takes " + std::to_string(n_pixels) +
-                                           " pixel values, 3 planes of " + std::to_string(info.image_size) +
-                                           " x " + std::to_string(info.image_size) + ", not " +
-                                           std::to_string(pixels.size())};
-    }
-    if (request.compat == Compat::LlamaCpp && info.has_post_norm) {
-        return {Code::Unsupported, "llama.cpp's numbers are not available for towers with v.post_ln.weight"};
-    }
-    CLASP_RETURN_IF_ERROR(check_layers(request.layers, info.n_blocks));
-    CLASP_RETURN_IF_ERROR(check_layers(request.class_attention, info.n_blocks));
-    CLASP_RETURN_IF_ERROR(check_layers(request.keys, info.n_blocks));
-    CLASP_RETURN_IF_ERROR(check_layers(request.class_query, info.n_blocks));
-    if (request.layers.empty() && request.class_attention.empty() && request.keys.empty() &&
-        request.class_query.empty()) {
-        return {Code::InvalidArgument, "no vision layer was asked for"};
-    }
-    return ok_status();
+Result<std::vector<PiecePixels>> VisionModel::preprocess(const Image& picture, const VisionPlan& plan,
+                                                         Compat compat) const {
+    return tower_->preprocess(picture, plan, compat);
 }
 
-void VisionSession::read_parts(const EncoderGraph& encoder, const EncodeRequest& request,
-                               VisionLayers& result) const {
-    const VisionInfo& info = model_->info();
-    result.grid = info.grid;
-    result.width = info.width;
-    result.compat = request.compat;
-    for (std::size_t i = 0; i < encoder.layers.size(); ++i) {
-        std::vector<float> rows = read_rows(encoder.layers[i]);
-        const auto patches = rows.begin() + static_cast<std::ptrdiff_t>(info.width);
-        result.layers.push_back({.layer = request.layers[i],
-                                 .values = std::vector<float>(patches, rows.end()),
-                                 .class_row = std::vector<float>(rows.begin(), patches)});
-    }
-    for (std::size_t i = 0; i < encoder.class_attention.size(); ++i) {
-        result.class_attention.push_back(
-            read_attention(encoder.class_attention[i], request.class_attention[i]));
-    }
-    for (std::size_t i = 0; i < encoder.keys.size(); ++i) {
-        result.keys.push_back({.layer = request.keys[i], .values = read_rows(encoder.keys[i])});
-    }
-    for (std::size_t i = 0; i < encoder.class_query.size(); ++i) {
-        result.class_query.push_back(
-            {.layer = request.class_query[i], .values = read_rows(encoder.class_query[i])});
-    }
-}
-
-Result<VisionLayers> VisionSession::encode(std::span<const float> pixels, const EncodeRequest& request,
-                                           const std::atomic<bool>* cancel) {
-    CLASP_RETURN_IF_ERROR(check(pixels, request));
-    Stopwatch stopwatch;
-    const VisionTower& tower = *model_->tower_;
-    CLASP_RETURN_IF_ERROR(graph_.reset());
-    const EncoderGraph encoder = tower.build_encoder(graph_.ggml(), graph_.graph(), request);
-    CLASP_RETURN_IF_ERROR(runner_->allocate(graph_.graph()));
-    set_values(encoder.input, tower.patch_rows(pixels, request.compat));
-    CLASP_RETURN_IF_ERROR(runner_->compute(graph_.graph(), cancel));
-
-    VisionLayers result;
-    read_parts(encoder, request, result);
-    result.encode_ms = stopwatch.lap_ms();
-    return result;
-}
-
-Result<std::vector<float>> VisionSession::run_to(ggml_tensor* output, std::span<ggml_tensor* const> inputs,
-                                                 std::span<const std::span<const float>> values,
-                                                 const std::atomic<bool>* cancel) {
-    ggml_set_output(output);
-    ggml_build_forward_expand(graph_.graph(), output);
-    CLASP_RETURN_IF_ERROR(runner_->allocate(graph_.graph()));
-    for (std::size_t i = 0; i < inputs.size(); ++i) set_values(inputs[i], values[i]);
-    CLASP_RETURN_IF_ERROR(runner_->compute(graph_.graph(), cancel));
-    return read_rows(output);
-}
-
-Result<std::vector<float>> VisionSession::fuse(const VisionLayers& layers, const Mix& mix,
-                                               const std::atomic<bool>* cancel) {
-    CLASP_RETURN_IF_ERROR(graph_.reset());
-    ggml_context* context = graph_.ggml();
-    std::vector<ggml_tensor*> inputs;
-    std::vector<std::span<const float>> values;
-    ggml_tensor* sum = nullptr;
-    for (const LayerWeight& part : mix) {
-        if (part.weight == 0.0) continue;
-        const LayerOutput* layer = layers.find(part.layer);
-        if (layer == nullptr) {
-            return Status(Code::InvalidArgument, "the mix names vision layer " + std::to_string(part.layer) +
-                                                     ", which was not encoded");
-        }
-        ggml_tensor* input =
-            ggml_new_tensor_2d(context, GGML_TYPE_F32, static_cast<std::int64_t>(layers.width),
-                               static_cast<std::int64_t>(layers.n_tokens()));
-        ggml_set_input(input);
-        inputs.push_back(input);
-        values.emplace_back(layer->values);
-        ggml_tensor* weighted =
-            part.weight == 1.0 ? input : ggml_scale(context, input, static_cast<float>(part.weight));
-        sum = sum == nullptr ? weighted : ggml_add(context, sum, weighted);
-    }
-    if (sum == nullptr) return Status(Code::InvalidArgument, "the mix names no vision layer");
-    if (inputs.size() == 1 && sum == inputs[0]) return std::vector<float>(values[0].begin(), values[0].end());
-    return run_to(sum, inputs, values, cancel);
-}
-
-Result<std::vector<float>> VisionSession::project_rows(std::span<const float> features, Compat compat,
-                                                       const std::atomic<bool>* cancel) {
-    const VisionInfo& info = model_->info();
-    CLASP_RETURN_IF_ERROR(graph_.reset());
-    ggml_tensor* input =
-        ggml_new_tensor_2d(graph_.ggml(), GGML_TYPE_F32, static_cast<std::int64_t>(info.width),
-                           static_cast<std::int64_t>(features.size() / info.width));
-    ggml_set_input(input);
-    ggml_tensor* output = model_->tower_->build_projector(graph_.ggml(), input, compat);
-    CLASP_ASSIGN_OR_RETURN(std::vector<float> tokens,
-                           run_to(output, std::span(&input, 1), std::span(&features, 1), cancel));
-    CLASP_RETURN_IF_ERROR(check_finite(tokens, info.output_width));
-    return tokens;
-}
-
-Result<std::vector<float>> VisionSession::gram(std::span<const float> tokens,
-                                               const std::atomic<bool>* cancel) {
-    const std::size_t width = model_->info().output_width;
-    CLASP_RETURN_IF_ERROR(graph_.reset());
-    ggml_tensor* input = ggml_new_tensor_2d(graph_.ggml(), GGML_TYPE_F32, static_cast<std::int64_t>(width),
-                                            static_cast<std::int64_t>(tokens.size() / width));
-    ggml_set_input(input);
-    // The bound only keeps a zero vector at zero instead of dividing by its length.
-    ggml_tensor* unit = ggml_l2_norm(graph_.ggml(), input, 1e-30F);
-    return run_to(ggml_mul_mat(graph_.ggml(), unit, unit), std::span(&input, 1), std::span(&tokens, 1),
-                  cancel);
-}
-
-Result<VisionTokens> VisionSession::project(const VisionLayers& layers, const Mix& mix,
-                                            const ProjectOptions& options, const std::atomic<bool>* cancel) {
-    const VisionInfo& info = model_->info();
-    if (layers.width != info.width || layers.grid != info.grid) {
-        return Status(Code::InvalidArgument, "the encoded layers do not belong to this vision tower");
-    }
-    VisionTokens tokens;
-    tokens.grid = layers.grid;
-    tokens.width = info.output_width;
-    Stopwatch stopwatch;
-    CLASP_ASSIGN_OR_RETURN(const std::vector<float> fused, fuse(layers, mix, cancel));
-    tokens.fuse_ms = stopwatch.lap_ms();
-    CLASP_ASSIGN_OR_RETURN(tokens.values, project_rows(fused, layers.compat, cancel));
-    tokens.project_ms = stopwatch.lap_ms();
-    if (options.gram) {
-        CLASP_ASSIGN_OR_RETURN(tokens.gram, gram(tokens.values, cancel));
-        tokens.gram_ms = stopwatch.lap_ms();
-    }
-    return tokens;
-}
-
-std::vector<std::size_t> layers_of(const Mix& mix) {
-    std::vector<std::size_t> layers;
-    for (const LayerWeight& part : mix) {
-        if (part.weight != 0.0) layers.push_back(part.layer);
-    }
-    std::sort(layers.begin(), layers.end());
-    return layers;
+Result<std::vector<float>> VisionModel::fixed_row(std::size_t number) const {
+    std::vector<float> row = tower_->fixed_row(number);
+    if (row.size() == info().output_width) return row;
+    return Status(Code::Internal, "the vision tower has no fixed row " + std::to_string(number));
 }
 
 }  // namespace clasp::model

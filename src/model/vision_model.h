@@ -1,8 +1,10 @@
 // A loaded vision tower with its projector, and sessions that run images through it.
 //
 //     auto model = VisionModel::load("mmproj.gguf", {}, compute);
+//     auto plan = (*model)->plan({640, 480}, Compat::Original);
+//     auto pieces = (*model)->preprocess(picture, *plan, Compat::Original);
 //     auto session = VisionSession::create(*model);
-//     auto layers = (*session)->encode(pixels, {.layers = layers_of(mix)});
+//     auto layers = (*session)->encode(pieces->front(), {.layers = layers_of(mix)});
 //     auto tokens = (*session)->project(*layers, mix, {.gram = true});
 //
 // project() reads the layers from host memory, so a cached VisionLayers gives the same bits as a fresh one.
@@ -22,6 +24,7 @@
 #include "clasp/thread_pool.h"
 #include "methods/method.h"
 #include "model/backend.h"
+#include "model/load_watch.h"
 #include "model/vision_tower.h"
 #include "model/vision_types.h"
 
@@ -30,9 +33,12 @@ namespace clasp::model {
 // Reads and checks a file without loading weights. The error of an unusable file says why it is.
 Result<VisionInfo> inspect_vision(std::span<const std::byte> bytes);
 Result<VisionInfo> inspect_vision_file(const std::string& path);
+// What a picture of that size would become.
+Result<ImageLayout> plan_vision(std::span<const std::byte> bytes, PixelSize picture, Compat compat);
 
 struct VisionOptions {
     VisionWeights weights = VisionWeights::Auto;
+    const LoadWatch* watch = nullptr;  // during the call
 };
 
 // Immutable once loaded; any number of sessions may use it from any thread.
@@ -52,6 +58,13 @@ class VisionModel {
                                                                  const LogSink& log = {});
 
     [[nodiscard]] const VisionInfo& info() const { return tower_->info(); }
+    // What becomes of a picture of this size. Error: the model does not take such pictures.
+    [[nodiscard]] Result<VisionPlan> plan(PixelSize picture, Compat compat) const;
+    // The pieces of a picture that was planned.
+    [[nodiscard]] Result<std::vector<PiecePixels>> preprocess(const Image& picture, const VisionPlan& plan,
+                                                              Compat compat) const;
+    // A row of output_width that the arrangement of a plan names.
+    [[nodiscard]] Result<std::vector<float>> fixed_row(std::size_t number) const;
     // How matrices are kept; never Auto.
     [[nodiscard]] VisionWeights weights() const { return weights_->format(); }
     [[nodiscard]] std::size_t weight_bytes() const { return weights_->bytes(); }
@@ -73,7 +86,7 @@ struct MergePlace {
     ThreadPool* pool = nullptr;
 };
 
-// Layers of fewer rows than the grid has patches.
+// Layers of fewer rows than the piece has patches.
 struct MergedLayers {
     VisionLayers layers;
     std::vector<std::vector<TokenIndex>> members;  // per row: the patches it stands for, rising
@@ -89,11 +102,12 @@ class VisionSession {
    public:
     static Result<std::unique_ptr<VisionSession>> create(std::shared_ptr<const VisionModel> model);
 
-    // pixels: normalised, 3 planes of image_size x image_size, row by row. Errors (invalid_argument): the
-    // wrong number of pixels, a block that the file does not have (the message says how many it has),
-    // blocks not rising; cancelled.
-    Result<VisionLayers> encode(std::span<const float> pixels, const EncodeRequest& request,
-                                const std::atomic<bool>* cancel = nullptr);
+    // A piece of a plan of this model. Errors (invalid_argument): the wrong number of pixels, a block that
+    // the file does not have (the message says how many it has), blocks not rising; unsupported (a class
+    // token that the tower does not have); cancelled.
+    Result<VisionLayers> encode(const PiecePixels& piece, const EncodeRequest& request,
+                                const std::atomic<bool>* cancel = nullptr,
+                                const GraphProgress& progress = {});
 
     // Fuses the mix's layers, projects them and compares them with each other. A weight of exactly 1 is
     // not multiplied. Errors: a layer of the mix that is not among the layers given; a result that is not
@@ -104,27 +118,29 @@ class VisionSession {
 
     // As encode(), with a method that merges rows at the blocks of its program. `keep` is the image's share
     // of the tokens. The layers asked for must lie behind the last of those blocks.
-    Result<MergedLayers> encode_merging(std::span<const float> pixels, const EncodeRequest& request,
+    Result<MergedLayers> encode_merging(const PiecePixels& piece, const EncodeRequest& request,
                                         methods::MethodRun& run, const MergePlace& place,
-                                        const std::atomic<bool>* cancel = nullptr);
+                                        const std::atomic<bool>* cancel = nullptr,
+                                        const GraphProgress& progress = {});
 
     // The steps of project(), for callers who change rows in between. Features and tokens are rows of the
-    // tower's and of the decoder's width.
+    // tower's and of the decoder's width. Rows of a shape that does not merge may be any number.
     Result<std::vector<float>> fuse(const VisionLayers& layers, const Mix& mix,
                                     const std::atomic<bool>* cancel = nullptr);
-    Result<std::vector<float>> project_rows(std::span<const float> features, Compat compat,
-                                            const std::atomic<bool>* cancel = nullptr);
+    Result<std::vector<float>> project_rows(std::span<const float> features, const PieceShape& shape,
+                                            Compat compat, const std::atomic<bool>* cancel = nullptr);
     Result<std::vector<float>> gram(std::span<const float> tokens, const std::atomic<bool>* cancel = nullptr);
 
     [[nodiscard]] const VisionModel& model() const { return *model_; }
 
    private:
     VisionSession() = default;
-    void read_parts(const EncoderGraph& encoder, const EncodeRequest& request, VisionLayers& result) const;
-    [[nodiscard]] Status check(std::span<const float> pixels, const EncodeRequest& request) const;
+    void read_parts(const EncoderGraph& encoder, const PieceShape& shape, const EncodeRequest& request,
+                    VisionLayers& result) const;
+    [[nodiscard]] Status check(const PiecePixels& piece, const EncodeRequest& request) const;
     Result<std::vector<float>> run_to(ggml_tensor* output, std::span<ggml_tensor* const> inputs,
                                       std::span<const std::span<const float>> values,
-                                      const std::atomic<bool>* cancel);
+                                      const std::vector<GraphInput>& more, const std::atomic<bool>* cancel);
 
     std::shared_ptr<const VisionModel> model_;
     std::unique_ptr<GraphRunner> runner_;

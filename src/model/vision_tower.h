@@ -1,29 +1,57 @@
 // The seam between families of vision towers and the code that runs them. A family reads its file's keys,
-// says which tensors it needs and builds graphs; loading, fusing, scheduling and reading results are
-// common. Adding a family is adding a file and a line in vision_families.cpp.
+// says what becomes of a picture, which tensors it needs, and builds graphs; loading, fusing, scheduling,
+// caching and reading results are common. Adding a family is adding a file and a line in
+// vision_families.cpp; docs/design/geometry.md tells how.
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "clasp/image.h"
 #include "clasp/status.h"
 #include "ggml.h"
 #include "model/gguf_reader.h"
+#include "model/vision_plan.h"
 #include "model/vision_types.h"
 #include "model/vision_weights.h"
 
 namespace clasp::model {
 
-// The nodes of an encoder graph. Rows are encoder positions: row 0 is never projected, row t + 1 is token t.
+// A tensor that is filled once the graph is placed: patches, positions, windows, masks. One that the graph
+// turns out not to need is left alone.
+struct GraphInput {
+    ggml_tensor* tensor = nullptr;
+    std::vector<std::byte> bytes;  // its whole content
+};
+
+template <typename T>
+GraphInput graph_input(ggml_tensor* tensor, const std::vector<T>& values) {
+    ggml_set_input(tensor);
+    GraphInput input = {tensor, std::vector<std::byte>(values.size() * sizeof(T))};
+    std::memcpy(input.bytes.data(), values.data(), input.bytes.size());
+    return input;
+}
+
+// Of a graph that is placed.
+void fill_inputs(const std::vector<GraphInput>& inputs);
+
+// The nodes of an encoder graph for one piece. Rows are encoder positions: the prefix, then the patches.
 struct EncoderGraph {
-    ggml_tensor* input = nullptr;               // to be filled with patch_rows()
-    std::vector<ggml_tensor*> layers;           // per requested layer: [width, n_tokens + 1]
-    std::vector<ggml_tensor*> class_attention;  // per requested block: [n_tokens + 1, 1, heads]
-    std::vector<ggml_tensor*> keys;             // per requested block: [width, n_tokens + 1]
+    std::vector<GraphInput> inputs;
+    std::vector<ggml_tensor*> layers;           // per requested layer: [width, n_rows]
+    std::vector<ggml_tensor*> class_attention;  // per requested block: [n_rows, 1, heads]
+    std::vector<ggml_tensor*> keys;             // per requested block: [width, n_rows]
     std::vector<ggml_tensor*> class_query;      // per requested block: [width, 1]
+};
+
+// From patches to tokens.
+struct ProjectorGraph {
+    std::vector<GraphInput> inputs;  // beside the rows that it was given
+    ggml_tensor* tokens = nullptr;   // [output_width, n_tokens], row by row of the token grid
 };
 
 inline constexpr std::size_t kNoBlock = static_cast<std::size_t>(-1);
@@ -33,8 +61,8 @@ inline constexpr std::size_t kNoBlock = static_cast<std::size_t>(-1);
 // out as in an encoder graph.
 struct EncoderStretch {
     EncodeRequest request;
-    bool is_first = false;  // begins with the patches instead of rows
-    bool is_last = false;   // runs as far as the request needs, whatever `last` says
+    const PiecePixels* piece = nullptr;  // begins with the piece; null: with rows
+    bool is_last = false;                // runs as far as the request needs, whatever `last` says
     std::size_t n_rows = 0;
     std::size_t finish = kNoBlock;  // block whose feed-forward part comes first
     std::size_t first = 0;          // whole blocks first ... last - 1
@@ -46,11 +74,12 @@ struct EncoderStretch {
 };
 
 struct StretchGraph {
-    EncoderGraph parts;             // parts.input takes patch_rows(), or rows [width, n_rows]
-    ggml_tensor* bias = nullptr;    // F16 [n_rows, n_rows]: row q holds the biases of all keys
-    ggml_tensor* rows = nullptr;    // [width, n_rows]
-    ggml_tensor* keys = nullptr;    // [width, n_rows]
-    ggml_tensor* logits = nullptr;  // [n_rows, n_rows]: key by query, scaled, mean over heads
+    EncoderGraph parts;
+    ggml_tensor* entering = nullptr;  // [width, n_rows]: rows from the stretch before; null with a piece
+    ggml_tensor* bias = nullptr;      // F16 [n_rows, n_rows]: row q holds the biases of all keys
+    ggml_tensor* rows = nullptr;      // [width, n_rows]
+    ggml_tensor* keys = nullptr;      // [width, n_rows]
+    ggml_tensor* logits = nullptr;    // [n_rows, n_rows]: key by query, scaled, mean over heads
 };
 
 // Stateless after loading, so one object serves all sessions.
@@ -63,16 +92,28 @@ class VisionTower {
     // Looks the loaded tensors up; the store must outlive the tower.
     virtual void bind(const WeightStore& store) = 0;
 
-    // Normalised pixels (3 planes of image_size x image_size) as the rows that the encoder graph takes.
-    [[nodiscard]] virtual std::vector<float> patch_rows(std::span<const float> pixels,
-                                                        Compat compat) const = 0;
-    // The request's blocks are known to exist. Outputs are marked and expanded into the graph.
-    virtual EncoderGraph build_encoder(ggml_context* context, ggml_cgraph* graph,
+    // What becomes of a picture of this size, which has passed the limits of the image front end. Needs no
+    // weights. Errors: a picture that the model does not take, with the reason.
+    [[nodiscard]] virtual Result<VisionPlan> plan(PixelSize picture, Compat compat) const = 0;
+    // The pixels of a planned picture's pieces: render_pieces() with the file's mean and deviation, for all
+    // families that do nothing else.
+    [[nodiscard]] virtual Result<std::vector<PiecePixels>> preprocess(const Image& picture,
+                                                                      const VisionPlan& plan,
+                                                                      Compat compat) const;
+
+    // The piece is one of a plan, with as many pixels as it says, and the request's blocks are known to
+    // exist. Outputs are marked and expanded into the graph.
+    virtual EncoderGraph build_encoder(ggml_context* context, ggml_cgraph* graph, const PiecePixels& piece,
                                        const EncodeRequest& request) const = 0;
+    // Only called if info().capabilities.merges_inside.
     virtual StretchGraph build_stretch(ggml_context* context, ggml_cgraph* graph,
-                                       const EncoderStretch& stretch) const = 0;
-    // fused: [width, n_tokens]; returns [output_width, n_tokens].
-    virtual ggml_tensor* build_projector(ggml_context* context, ggml_tensor* fused, Compat compat) const = 0;
+                                       const EncoderStretch& stretch) const;
+    // fused: [width, n]. With merging it holds all patches of a piece of this shape. Without, a projector
+    // works row by row, and n may be any number.
+    virtual ProjectorGraph build_projector(ggml_context* context, ggml_tensor* fused, const PieceShape& shape,
+                                           Compat compat) const = 0;
+    // A row of output_width that arrangements put between tokens. Only called for numbers in its own plans.
+    [[nodiscard]] virtual std::vector<float> fixed_row(std::size_t number) const;
     // Upper bound of graph nodes.
     [[nodiscard]] virtual std::size_t max_nodes() const = 0;
 };
@@ -83,5 +124,10 @@ Result<std::unique_ptr<VisionTower>> open_vision_tower(const GgufReader& reader)
 
 // The projector types that open_vision_tower() knows.
 std::vector<std::string_view> supported_projector_types();
+
+// A family that does not come with the library, for the rest of the process. Thread safe. The type must
+// outlive the process; a type that is known already is a bug.
+using OpenTower = Result<std::unique_ptr<VisionTower>> (*)(const GgufReader&);
+void register_vision_family(std::string_view projector_type, OpenTower open);
 
 }  // namespace clasp::model

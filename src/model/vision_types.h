@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "clasp/fuse.h"
+#include "model/vision_plan.h"
 
 namespace clasp::model {
 
@@ -17,15 +18,28 @@ namespace clasp::model {
 // token reaches the decoder; it leaves out the last block; and its projector uses the tanh form of GELU.
 enum class Compat : std::uint8_t { Original, LlamaCpp };
 
+inline image::Arithmetic arithmetic_of(Compat compat) {
+    return compat == Compat::Original ? image::Arithmetic::Original : image::Arithmetic::LlamaCpp;
+}
+
 enum class Activation : std::uint8_t { QuickGelu, Gelu, Silu };
+
+// What a tower gives beside the tokens; what it lacks makes some methods impossible.
+struct VisionCapabilities {
+    bool has_class_token = false;  // class attention, its queries, keys beside it
+    std::size_t merge = 1;         // merge x merge encoder rows become one token
+    bool merges_inside = false;    // methods may merge rows between its blocks
+};
 
 struct VisionInfo {
     std::string family;          // "clip-vit"
     std::string projector_type;  // as in the file: "mlp"
     std::string weight_type;     // most common type of the file's matrices: "F16"
-    std::size_t image_size = 0;  // pixels per side
+    std::size_t image_size = 0;  // pixels per side of the pictures that the file was made for
     std::size_t patch_size = 0;
-    Grid grid;              // patches; also the grid of projected tokens
+    // Tokens of such a picture, as one piece. What a picture of another size becomes, only a plan says.
+    Grid grid;
+    VisionCapabilities capabilities;
     std::size_t width = 0;  // of the tower
     std::size_t n_heads = 0;
     std::size_t ffn_width = 0;
@@ -79,25 +93,27 @@ struct EncodeRequest {
     std::vector<std::size_t> class_query = {};
 };
 
-// Output of one block: n_tokens rows of `width`, in the order of the projected tokens.
+// Output of one block: a row of `width` per patch. Without merging they stand in the order of the tokens;
+// with merging the order is the tower's own, and only its projector knows it.
 struct LayerOutput {
     std::size_t layer = 0;
     std::vector<float> values;
-    std::vector<float> class_row = {};  // the row that is not projected; empty when it came from a file
+    // The prefix row, which is not projected; empty when there is none or the layer came from a file.
+    std::vector<float> class_row = {};
 };
 
-// Attention of the class token in one block: n_heads rows of n_tokens + 1 probabilities. Column 0 is the
+// Attention of the class token in one block: n_heads rows of n_patches + 1 probabilities. Column 0 is the
 // encoder row that is not projected (the class token itself, in the original model), column t + 1 is
-// token t.
+// patch t. Only towers with a class token have it.
 struct ClassAttention {
     std::size_t layer = 0;
     std::size_t n_heads = 0;
     std::vector<float> per_head;
-    std::vector<float> mean;  // over heads; n_tokens + 1
+    std::vector<float> mean;  // over heads; n_patches + 1
 };
 
-// Attention keys of one block: n_tokens + 1 rows of `width` (heads one after the other), rows as the
-// columns of ClassAttention.
+// Attention keys of one block: a row of `width` (heads one after the other) for the prefix, if there is one,
+// and for every patch.
 struct LayerKeys {
     std::size_t layer = 0;
     std::vector<float> values;
@@ -109,10 +125,10 @@ struct ClassQuery {
     std::vector<float> values;
 };
 
-// What the encoder gives for one image, in host memory: enough to fuse and project again for another mix
-// without running the tower.
+// What the encoder gives for one piece of a picture, in host memory: enough to fuse and project again for
+// another mix without running the tower.
 struct VisionLayers {
-    Grid grid;
+    PieceShape shape;
     std::size_t width = 0;
     Compat compat = Compat::Original;
     std::vector<LayerOutput> layers;
@@ -121,7 +137,6 @@ struct VisionLayers {
     std::vector<ClassQuery> class_query;
     double encode_ms = 0.0;
 
-    [[nodiscard]] std::size_t n_tokens() const { return grid.height * grid.width; }
     [[nodiscard]] const LayerOutput* find(std::size_t layer) const {
         for (const LayerOutput& output : layers) {
             if (output.layer == layer) return &output;
@@ -130,7 +145,7 @@ struct VisionLayers {
     }
 };
 
-// The decoder's visual tokens.
+// The visual tokens of one piece, row by row.
 struct VisionTokens {
     Grid grid;
     std::size_t width = 0;

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "base/check.h"
+#include "model/weight_types.h"
 
 namespace clasp::model {
 
@@ -41,11 +42,6 @@ std::int64_t row_count(const WeightSpec& spec) {
     return part_rows(spec) * static_cast<std::int64_t>(spec.parts.size());
 }
 
-// Types whose rows ggml can turn into float32.
-bool can_read(ggml_type type) {
-    return type == GGML_TYPE_F32 || ggml_get_type_traits(type)->to_float != nullptr;
-}
-
 std::optional<ggml_type> wanted_type(VisionWeights format) {
     switch (format) {
         case VisionWeights::Auto:
@@ -69,6 +65,12 @@ ggml_type memory_type(const GgufReader& reader, const WeightSpec& spec, VisionWe
     for (const std::string& part : spec.parts) is_uniform &= reader.find_tensor(part)->type == in_file;
     const ggml_type type = wanted_type(format).value_or(is_uniform ? in_file : GGML_TYPE_F16);
     return stored_width(spec) % ggml_blck_size(type) == 0 ? type : GGML_TYPE_F16;
+}
+
+std::size_t file_bytes(const GgufReader& reader, const WeightSpec& spec) {
+    std::size_t n = 0;
+    for (const std::string& part : spec.parts) n += reader.find_tensor(part)->data.size();
+    return n;
 }
 
 void convert_row(const float* from, void* to, ggml_type type, std::int64_t n) {
@@ -177,10 +179,8 @@ Status check_spec(const GgufReader& reader, const WeightSpec& spec) {
                                        shape_text(shape.first(part->n_dims)) + "; " +
                                        shape_text(spec.part_shape) + " is needed"};
         }
-        if (!can_read(part->type)) {
-            return {Code::Unsupported, "tensor " + name + " has the type " + ggml_type_name(part->type) +
-                                           ", which cannot be used for weights"};
-        }
+        // Values may have any of these types too: they are turned into float32.
+        CLASP_RETURN_IF_ERROR(check_weight_type(name, part->type, WeightRole::Matrix));
         if (spec.width % ggml_blck_size(part->type) != 0) {
             return {Code::Unsupported, "tensor " + name + " has blocks of type " +
                                            ggml_type_name(part->type) + " that cross its rows"};
@@ -192,7 +192,8 @@ Status check_spec(const GgufReader& reader, const WeightSpec& spec) {
 Result<std::unique_ptr<WeightStore>> WeightStore::load(const GgufReader& reader,
                                                        const std::vector<WeightSpec>& specs,
                                                        VisionWeights wanted, const Compute& compute,
-                                                       ThreadPool* pool, const LogSink& log_sink) {
+                                                       ThreadPool* pool, const LogSink& log_sink,
+                                                       const LoadWatch* watch) {
     for (const WeightSpec& spec : specs) CLASP_RETURN_IF_ERROR(check_spec(reader, spec));
     CLASP_ASSIGN_OR_RETURN(const VisionWeights format, resolve(wanted, compute));
 
@@ -244,7 +245,11 @@ Result<std::unique_ptr<WeightStore>> WeightStore::load(const GgufReader& reader,
     }
 
     std::atomic<bool> out_of_memory{false};
+    std::size_t all_bytes = 0;
+    for (const WeightSpec& spec : specs) all_bytes += file_bytes(reader, spec);
+    LoadCount count(watch, 0.0, 1.0, all_bytes);
     run_parts(pool, specs.size(), [&](std::size_t i) {
+        if (count.is_cancelled()) return;
         try {
             if (packed[i] != nullptr) {
                 for_each_row(reader, specs[i],
@@ -256,7 +261,9 @@ Result<std::unique_ptr<WeightStore>> WeightStore::load(const GgufReader& reader,
         } catch (const std::bad_alloc&) {
             out_of_memory = true;
         }
+        count.add(file_bytes(reader, specs[i]));
     });
+    if (count.is_cancelled()) return Status(Code::Cancelled, "cancelled");
     if (out_of_memory) return Status(Code::OutOfMemory, "no memory to convert the vision weights");
     return store;
 }

@@ -17,6 +17,7 @@
 #include "model/backend.h"
 #include "model/gguf_reader.h"
 #include "model/linear.h"
+#include "model/load_watch.h"
 #include "model/packed_matrix.h"
 #include "model/vision_types.h"
 
@@ -42,11 +43,13 @@ Status check_spec(const GgufReader& reader, const WeightSpec& spec);
 
 class WeightStore {
    public:
-    // Copies or converts everything that the specs name; the reader's bytes are not needed afterwards.
+    // Copies or converts everything that the specs name; the reader's bytes are not needed afterwards. watch
+    // may be null.
     static Result<std::unique_ptr<WeightStore>> load(const GgufReader& reader,
                                                      const std::vector<WeightSpec>& specs,
                                                      VisionWeights format, const Compute& compute,
-                                                     ThreadPool* pool, const LogSink& log);
+                                                     ThreadPool* pool, const LogSink& log,
+                                                     const LoadWatch* watch = nullptr);
     ~WeightStore();
     WeightStore(const WeightStore&) = delete;
     WeightStore& operator=(const WeightStore&) = delete;

@@ -45,7 +45,11 @@ Status use(const std::string& file) {
     const auto session = VisionSession::create(*model);
     if (!session.ok()) return session.status();
     const VisionInfo& info = (*model)->info();
-    const std::vector<float> pixels(3 * info.image_size * info.image_size, 0.25F);
+    const auto side = static_cast<int>(info.image_size);
+    const auto plan = (*model)->plan({side, side}, Compat::Original);
+    if (!plan.ok()) return plan.status();
+    const PiecePixels pixels = {plan->pieces.front(),
+                                std::vector<float>(3 * info.image_size * info.image_size, 0.25F)};
     const auto layers = (*session)->encode(pixels, {.layers = {info.n_blocks - 1}});
     if (!layers.ok()) return layers.status();
     return (*session)->project(*layers, {{.layer = info.n_blocks - 1, .weight = 1.0}}).status();

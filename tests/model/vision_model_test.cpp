@@ -69,7 +69,7 @@ TEST(VisionModel, ClassAttentionIsADistribution) {
         const VisionLayers layers = encode(loaded, {.compat = compat, .class_attention = {1}});
         const ClassAttention& attention = layers.class_attention[0];
         ASSERT_EQ(attention.n_heads, loaded.model->info().n_heads);
-        const std::size_t n_columns = layers.n_tokens() + 1;
+        const std::size_t n_columns = layers.shape.n_patches() + 1;
         ASSERT_EQ(attention.per_head.size(), attention.n_heads * n_columns);
         for (std::size_t head = 0; head < attention.n_heads; ++head) {
             const auto row = attention.per_head.begin() + static_cast<std::ptrdiff_t>(head * n_columns);
@@ -172,10 +172,10 @@ TEST(VisionModel, BadRequestsAreErrors) {
     EXPECT_EQ(loaded.session->encode(loaded.pixels, {}).status().code(), Code::InvalidArgument);
     EXPECT_EQ(loaded.session->encode(loaded.pixels, {.layers = {2, 1}}).status().code(),
               Code::InvalidArgument);
-    loaded.pixels.pop_back();
+    loaded.pixels.values.pop_back();
     EXPECT_THAT(loaded.session->encode(loaded.pixels, {.layers = {1}}).status().message(),
                 HasSubstr("pixel values"));
-    loaded.pixels.push_back(0.0F);
+    loaded.pixels.values.push_back(0.0F);
     const VisionLayers layers = encode(loaded, {.layers = {1}});
     EXPECT_THAT(loaded.session->project(layers, {{.layer = 2, .weight = 1.0}}).status().message(),
                 HasSubstr("vision layer 2, which was not encoded"));

@@ -52,7 +52,8 @@ TEST_P(VisionOracle, EveryLayerAndTheTokensAgree) {
     std::vector<std::size_t> layers;
     for (std::size_t i = 0; i <= last; ++i) layers.push_back(i);
     ASSERT_EQ(oracle.layers().size(), layers.size());
-    const std::vector<float> pixels = test::normalised_planes(rgb, info.mean, info.std);
+    const PiecePixels pixels =
+        test::whole_piece(*loaded.model, test::normalised_planes(rgb, info.mean, info.std));
     const auto got = loaded.session->encode(pixels, {.compat = Compat::LlamaCpp, .layers = layers});
     ASSERT_TRUE(got.ok()) << got.status().message();
     for (const std::size_t layer : layers) {

@@ -32,7 +32,7 @@ TEST_P(VisionReference, EveryLayerAttentionKeysAndTokens) {
     const auto reader = GgufReader::parse(test::bytes_of(loaded.file));
     ASSERT_TRUE(reader.ok());
     const test::ReferenceVit reference(*reader);
-    const test::ReferenceOutput wanted = reference.encode(loaded.pixels);
+    const test::ReferenceOutput wanted = reference.encode(loaded.pixels.values);
 
     const auto blocks = loaded.all_blocks();
     const auto got =

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <numeric>
 #include <random>
 
 #include "support/paths.h"
@@ -17,6 +18,19 @@ namespace {
 [[noreturn]] void give_up(const std::string& why) {
     std::fprintf(stderr, "%s\n", why.c_str());
     std::abort();
+}
+
+// Of the smallest square that n tokens fit into.
+std::size_t side_of(std::size_t n) {
+    std::size_t side = 1;
+    while (side * side < n) ++side;
+    return side;
+}
+
+std::vector<model::Position> grid_of(std::size_t n) {
+    std::vector<std::int32_t> places(n);
+    std::iota(places.begin(), places.end(), 0);
+    return model::grid_offsets(places, static_cast<std::int32_t>(side_of(n)));
 }
 
 }  // namespace
@@ -52,6 +66,7 @@ DecoderCase::DecoderCase(const model::TextModel& model, std::vector<std::size_t>
     for (const std::size_t n : image_lengths) {
         images_.emplace_back(n * width);
         for (float& x : images_.back()) x = value(random);
+        offsets_.push_back(model.config().family->has_planes() ? grid_of(n) : std::vector<model::Position>());
     }
     for (std::size_t i = 0; i < std::max(texts_.size(), images_.size()); ++i) {
         if (i < texts_.size() && !texts_[i].empty()) {
@@ -63,11 +78,35 @@ DecoderCase::DecoderCase(const model::TextModel& model, std::vector<std::size_t>
             n_rows_ += texts_[i].size();
         }
         if (i < images_.size() && !images_[i].empty()) {
-            parts_.push_back({.embeddings = images_[i]});
+            const auto side = static_cast<std::int32_t>(side_of(image_lengths[i]));
+            parts_.push_back({.embeddings = images_[i], .offsets = offsets_[i], .n_positions = side});
             n_rows_ += image_lengths[i];
             n_visual_ += image_lengths[i];
         }
     }
+}
+
+DecoderCase DecoderCase::with_visual(const std::vector<std::int32_t>& kept, std::size_t width) const {
+    DecoderCase result;
+    result.places_ = kept;
+    result.images_.resize(1);
+    result.offsets_.resize(1);
+    for (const engine::PromptPart& part : parts_) {
+        result.parts_.push_back(part);
+        if (part.embeddings.empty()) continue;
+        for (const std::int32_t place : kept) {
+            const auto at = static_cast<std::size_t>(place);
+            const auto row = part.embeddings.subspan(at * width, width);
+            result.images_[0].insert(result.images_[0].end(), row.begin(), row.end());
+            if (!part.offsets.empty()) result.offsets_[0].push_back(part.offsets[at]);
+        }
+        engine::PromptPart& pruned = result.parts_.back();
+        pruned.embeddings = result.images_[0];
+        pruned.offsets = result.offsets_[0];
+        pruned.places = result.places_;
+        pruned.n_unpruned = static_cast<std::int32_t>(part.embeddings.size() / width);
+    }
+    return result;
 }
 
 double relative_distance(const std::vector<float>& a, const std::vector<float>& b) {

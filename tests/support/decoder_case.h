@@ -21,7 +21,8 @@ std::string real_vocabulary_file();
 std::shared_ptr<const model::TextModel> load_random_llama(const std::string& name, const RandomLlama& spec,
                                                           const model::TextModelOptions& options = {});
 
-// [text | image | text | image | text], or with one image [text | image | text].
+// [text | image | text | image | text], or with one image [text | image | text]. Where the model's positions
+// have planes, an image is a grid, about square.
 class DecoderCase {
    public:
     DecoderCase(const model::TextModel& model, std::vector<std::size_t> text_lengths,
@@ -34,10 +35,16 @@ class DecoderCase {
     [[nodiscard]] std::size_t n_visual() const { return n_visual_; }
     // rows x width, writable by the test before use.
     [[nodiscard]] std::vector<float>& image(std::size_t i) { return images_[i]; }
+    // The same prompt after images lost all tokens but these before the decoder; it borrows from this one.
+    [[nodiscard]] DecoderCase with_visual(const std::vector<std::int32_t>& kept, std::size_t width) const;
 
    private:
+    DecoderCase() = default;
+
     std::vector<std::vector<std::int32_t>> texts_;
     std::vector<std::vector<float>> images_;
+    std::vector<std::vector<model::Position>> offsets_;
+    std::vector<std::int32_t> places_;
     std::vector<engine::PromptPart> parts_;
     std::vector<std::int32_t> question_;
     std::size_t n_rows_ = 0;

@@ -20,54 +20,107 @@ LlamaOracle::LlamaOracle(const model::TextModel& model, std::uint32_t n_cells, s
         llama_init_from_model(handle != nullptr ? handle : const_cast<llama_model*>(model.handle()), params));
 }
 
-std::vector<float> LlamaOracle::prefill(std::span<const engine::PromptPart> parts) {
+std::vector<float> LlamaOracle::rows_of(const engine::PromptPart& part) const {
+    const auto width = static_cast<std::size_t>(model_.config().width);
+    const ggml_tensor* table = model_.weights().token_embedding;
+    std::vector<float> rows(part.embeddings.begin(), part.embeddings.end());
+    for (const std::int32_t token : part.tokens) {
+        const auto* row =
+            static_cast<const std::uint8_t*>(table->data) + static_cast<std::size_t>(token) * table->nb[1];
+        rows.resize(rows.size() + width);
+        float* out = rows.data() + rows.size() - width;
+        if (table->type == GGML_TYPE_F32) {
+            std::memcpy(out, row, width * sizeof(float));
+        } else {
+            ggml_get_type_traits(table->type)->to_float(row, out, model_.config().width);
+        }
+        // libllama scales what it looks up itself, not the rows of a batch of embeddings.
+        for (std::size_t i = 0; i < width; ++i) out[i] *= model_.config().embedding_scale;
+    }
+    // Except here: it scales any row, pictures too, which no model of this architecture has.
+    if (model_.config().architecture == "gemma2") {
+        for (float& value : rows) value /= model_.config().embedding_scale;
+    }
+    return rows;
+}
+
+std::vector<model::Position> LlamaOracle::positions_of(const engine::PromptPart& part) {
+    std::vector<model::Position> positions;
+    if (!part.offsets.empty()) {
+        for (const model::Position& offset : part.offsets) {
+            positions.push_back(
+                {{n_past_ + offset.planes[0], n_past_ + offset.planes[1], n_past_ + offset.planes[2], 0}});
+        }
+        n_past_ += part.n_positions;
+        return positions;
+    }
+    const std::size_t n = std::max(part.tokens.size(),
+                                   part.embeddings.size() / static_cast<std::size_t>(model_.config().width));
+    for (std::size_t i = 0; i < n; ++i) {
+        positions.push_back({{n_past_, n_past_, n_past_, 0}});
+        ++n_past_;
+    }
+    return positions;
+}
+
+std::vector<float> LlamaOracle::prefill(std::span<const engine::PromptPart> parts, bool wants_all) {
     if (context_ == nullptr) return {};
     llama_memory_clear(llama_get_memory(context_.get()), true);
     n_past_ = 0;
-    const auto width = static_cast<std::size_t>(model_.config().width);
-    const ggml_tensor* table = model_.weights().token_embedding;
+    all_logits_.clear();
+    const bool is_by_part = model_.config().family->images_see_both_ways;
     std::vector<float> rows;
-    for (const engine::PromptPart& part : parts) {
-        rows.insert(rows.end(), part.embeddings.begin(), part.embeddings.end());
-        for (const std::int32_t token : part.tokens) {
-            const auto* row = static_cast<const std::uint8_t*>(table->data) +
-                              static_cast<std::size_t>(token) * table->nb[1];
-            rows.resize(rows.size() + width);
-            float* out = rows.data() + rows.size() - width;
-            if (table->type == GGML_TYPE_F32) {
-                std::memcpy(out, row, width * sizeof(float));
-            } else {
-                ggml_get_type_traits(table->type)->to_float(row, out, model_.config().width);
-            }
-        }
+    std::vector<model::Position> positions;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const std::vector<float> more = rows_of(parts[i]);
+        rows.insert(rows.end(), more.begin(), more.end());
+        const std::vector<model::Position> places = positions_of(parts[i]);
+        positions.insert(positions.end(), places.begin(), places.end());
+        if (!is_by_part && i + 1 < parts.size()) continue;
+        llama_set_causal_attn(context_.get(), !is_by_part || !parts[i].tokens.empty());
+        if (!run(rows, positions, wants_all)) return {};
+        rows.clear();
+        positions.clear();
     }
-    const std::size_t n = rows.size() / width;
-    llama_batch batch = llama_batch_init(static_cast<std::int32_t>(n), model_.config().width, 1);
-    std::copy(rows.begin(), rows.end(), batch.embd);
-    const bool ok = run(batch, n);
-    llama_batch_free(batch);
-    return ok ? logits() : std::vector<float>();
+    llama_set_causal_attn(context_.get(), true);
+    return logits();
 }
 
 std::vector<float> LlamaOracle::decode(std::int32_t token) {
     if (context_ == nullptr) return {};
     llama_batch batch = llama_batch_init(1, 0, 1);
+    batch.n_tokens = 1;
     batch.token[0] = token;
-    const bool ok = run(batch, 1);
+    batch.pos[0] = n_past_++;
+    batch.n_seq_id[0] = 1;
+    batch.seq_id[0][0] = 0;
+    batch.logits[0] = 1;
+    const bool ok = llama_decode(context_.get(), batch) == 0;
     llama_batch_free(batch);
     return ok ? logits() : std::vector<float>();
 }
 
-bool LlamaOracle::run(llama_batch& batch, std::size_t n) {
+bool LlamaOracle::run(std::vector<float>& rows, std::span<const model::Position> positions, bool wants_all) {
+    const std::size_t n = positions.size();
+    std::vector<std::int32_t> table = model::position_table(positions, model_.config().rope.n_planes());
+    std::int32_t sequence = 0;
+    std::vector<std::int32_t> n_sequences(n, 1);
+    std::vector<std::int32_t*> sequences(n, &sequence);
+    std::vector<std::int8_t> wants_logits(n, wants_all ? 1 : 0);
+    wants_logits.back() = 1;
+    llama_batch batch = {};
     batch.n_tokens = static_cast<std::int32_t>(n);
-    for (std::size_t i = 0; i < n; ++i) {
-        batch.pos[i] = n_past_ + static_cast<std::int32_t>(i);
-        batch.n_seq_id[i] = 1;
-        batch.seq_id[i][0] = 0;
-        batch.logits[i] = i + 1 == n ? 1 : 0;
+    batch.embd = rows.data();
+    batch.pos = table.data();
+    batch.n_seq_id = n_sequences.data();
+    batch.seq_id = sequences.data();
+    batch.logits = wants_logits.data();
+    if (llama_decode(context_.get(), batch) != 0) return false;
+    for (std::size_t i = 0; wants_all && i < n; ++i) {
+        const float* values = llama_get_logits_ith(context_.get(), static_cast<std::int32_t>(i));
+        all_logits_.insert(all_logits_.end(), values, values + model_.config().vocabulary);
     }
-    n_past_ += batch.n_tokens;
-    return llama_decode(context_.get(), batch) == 0;
+    return true;
 }
 
 std::vector<float> LlamaOracle::logits() const {

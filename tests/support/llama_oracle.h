@@ -21,8 +21,11 @@ class LlamaOracle {
                 llama_model* handle = nullptr);
 
     // Forgets everything and runs a prompt as one batch of embeddings. (In several batches, small ones
-    // would run on ggml's half-precision attention path and blur the comparison.) Empty on failure.
-    std::vector<float> prefill(std::span<const engine::PromptPart> parts);
+    // would run on ggml's half-precision attention path and blur the comparison.) Where tokens of a picture
+    // see each other, each part is a batch, as libmtmd does it. Empty on failure.
+    std::vector<float> prefill(std::span<const engine::PromptPart> parts, bool wants_all = false);
+    // The logits of every row of the last prefill() that wanted them, one after the other.
+    [[nodiscard]] const std::vector<float>& all_logits() const { return all_logits_; }
     // Runs one more token. Empty on failure.
     std::vector<float> decode(std::int32_t token);
 
@@ -30,11 +33,16 @@ class LlamaOracle {
     struct Free {
         void operator()(llama_context* context) const { llama_free(context); }
     };
-    bool run(llama_batch& batch, std::size_t n);
-    std::vector<float> logits() const;
+    // Text rows as the first block gets them, visual rows as they are.
+    [[nodiscard]] std::vector<float> rows_of(const engine::PromptPart& part) const;
+    // Moves n_past_ past the part.
+    std::vector<model::Position> positions_of(const engine::PromptPart& part);
+    bool run(std::vector<float>& rows, std::span<const model::Position> positions, bool wants_all);
+    [[nodiscard]] std::vector<float> logits() const;
 
     const model::TextModel& model_;
     std::unique_ptr<llama_context, Free> context_;
+    std::vector<float> all_logits_;
     std::int32_t n_past_ = 0;
 };
 

@@ -7,10 +7,12 @@
 #include <string_view>
 
 #include "ggml-backend.h"
+#include "model/backend.h"
 
 namespace clasp::test {
 
 MtmdOracle::MtmdOracle(const std::string& path, int n_threads, bool taps) {
+    if (!model::prepare_ggml().ok()) return;
     mtmd_log_set([](ggml_log_level, const char*, void*) {}, nullptr);
     mtmd_context_params params = mtmd_context_params_default();
     params.use_gpu = false;

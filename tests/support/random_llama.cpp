@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -84,6 +85,7 @@ class Writer {
             }
             for (const std::string& key : others) gguf_remove_key(file_.get(), key.c_str());
         }
+        if (!spec_.adds_space) gguf_set_val_bool(file_.get(), "tokenizer.ggml.add_space_prefix", false);
         if (!spec_.chat_template.empty()) {
             gguf_set_val_str(file_.get(), "tokenizer.chat_template", spec_.chat_template.c_str());
         }
@@ -104,6 +106,10 @@ class Writer {
         for (char letter = 'a'; letter <= 'z'; ++letter) {
             tokens.emplace_back(1, letter);
             types.push_back(1);  // normal
+        }
+        for (const std::string& control : spec_.control_tokens) {
+            tokens.push_back(control);
+            types.push_back(3);
         }
         std::vector<const char*> pointers;
         for (const std::string& token : tokens) pointers.push_back(token.c_str());
@@ -136,14 +142,34 @@ class Writer {
         u32("feed_forward_length", spec_.ffn_width);
         u32("attention.head_count", spec_.n_heads);
         u32("attention.head_count_kv", spec_.n_kv_heads);
-        u32("rope.dimension_count", spec_.width / spec_.n_heads);
-        f32("attention.layer_norm_rms_epsilon", 1e-5F);
+        u32("rope.dimension_count", spec_.n_rotated != 0 ? spec_.n_rotated : head());
+        f32("attention.layer_norm_rms_epsilon", spec_.norm_epsilon);
         f32("rope.freq_base", 10000.0F);
         if (spec_.has_yarn) {
             gguf_set_val_str(f, key_of("rope.scaling.type").c_str(), "yarn");
             f32("rope.scaling.factor", 4.0F);
             u32("rope.scaling.original_context_length", spec_.context_length / 4);
         }
+        if (spec_.head_width != 0) {
+            u32("attention.key_length", spec_.head_width);
+            u32("attention.value_length", spec_.head_width);
+        }
+        if (!spec_.rope_sections.empty()) {
+            gguf_set_arr_data(f, key_of("rope.dimension_sections").c_str(), GGUF_TYPE_INT32,
+                              spec_.rope_sections.data(), spec_.rope_sections.size());
+        }
+        if (spec_.long_rope_from != 0) {
+            u32("rope.scaling.original_context_length", spec_.long_rope_from);
+            f32("rope.scaling.attn_factor", 1.19F);
+        }
+        if (spec_.window != 0) u32("attention.sliding_window", spec_.window);
+        if (spec_.window_pattern != 0) u32("attention.sliding_window_pattern", spec_.window_pattern);
+        if (spec_.attention_cap != 0.0F) f32("attn_logit_softcapping", spec_.attention_cap);
+        if (spec_.final_cap != 0.0F) f32("final_logit_softcapping", spec_.final_cap);
+    }
+
+    [[nodiscard]] std::int32_t head() const {
+        return spec_.head_width != 0 ? spec_.head_width : spec_.width / spec_.n_heads;
     }
 
     void add(const std::string& name, ggml_type type, std::int64_t n0, std::int64_t n1, float mean,
@@ -165,48 +191,71 @@ class Writer {
     }
 
     void set_tensors() {
-        const std::int64_t head = spec_.width / spec_.n_heads;
-        const std::int64_t keys = head * spec_.n_kv_heads;
         // Keeps the size of the hidden states about constant through the blocks.
         const float branch = 1.0F / std::sqrt(2.0F * static_cast<float>(spec_.n_layers));
+        const std::int64_t frequencies = (spec_.n_rotated != 0 ? spec_.n_rotated : head()) / 2;
         add("token_embd.weight", spec_.type, spec_.width, vocabulary_, 0.0F, 1.0F);
         add_vector("output_norm.weight", spec_.width, 1.0F, 0.1F);
         if (spec_.has_own_head) add_matrix("output.weight", spec_.width, vocabulary_, 4.0F);
         if (spec_.has_rope_factors)
-            add_vector("rope_freqs.weight", head / 2, spec_.rope_factor, 0.3F * spec_.rope_factor);
+            add_vector("rope_freqs.weight", frequencies, spec_.rope_factor, 0.3F * spec_.rope_factor);
+        if (spec_.long_rope_from != 0) {
+            add_vector("rope_factors_long.weight", frequencies, 4.0F, 1.0F);
+            add_vector("rope_factors_short.weight", frequencies, 1.1F, 0.1F);
+        }
         for (std::int32_t i = 0; i < spec_.n_layers; ++i) {
             const std::string prefix = "blk." + std::to_string(i) + ".";
-            add_vector(prefix + "attn_norm.weight", spec_.width, 1.0F, 0.1F);
-            // Gains above 1 make attention rows uneven, as those of trained models are.
-            if (spec_.has_fused_qkv) {
-                add_matrix(prefix + "attn_qkv.weight", spec_.width, spec_.width + 2 * keys, 1.5F);
-                if (spec_.has_biases)
-                    add_vector(prefix + "attn_qkv.bias", spec_.width + 2 * keys, 0.0F, 0.3F);
-            } else {
-                add_matrix(prefix + "attn_q.weight", spec_.width, spec_.width, 1.5F);
-                add_matrix(prefix + "attn_k.weight", spec_.width, keys, 1.5F);
-                add_matrix(prefix + "attn_v.weight", spec_.width, keys, 1.0F);
-                if (spec_.has_biases) {
-                    add_vector(prefix + "attn_q.bias", spec_.width, 0.0F, 0.3F);
-                    add_vector(prefix + "attn_k.bias", keys, 0.0F, 0.3F);
-                    add_vector(prefix + "attn_v.bias", keys, 0.0F, 0.3F);
-                }
+            add_attention(prefix, branch);
+            add_feed_forward(prefix, branch);
+        }
+    }
+
+    void add_attention(const std::string& prefix, float branch) {
+        const std::int64_t queries = std::int64_t{head()} * spec_.n_heads;
+        const std::int64_t keys = std::int64_t{head()} * spec_.n_kv_heads;
+        const bool has_qkv_biases = spec_.has_biases || spec_.has_qkv_biases;
+        add_vector(prefix + "attn_norm.weight", spec_.width, 1.0F, 0.1F);
+        // Gains above 1 make attention rows uneven, as those of trained models are.
+        if (spec_.has_fused_qkv) {
+            add_matrix(prefix + "attn_qkv.weight", spec_.width, queries + 2 * keys, 1.5F);
+            if (has_qkv_biases) add_vector(prefix + "attn_qkv.bias", queries + 2 * keys, 0.0F, 0.3F);
+        } else {
+            add_matrix(prefix + "attn_q.weight", spec_.width, queries, 1.5F);
+            add_matrix(prefix + "attn_k.weight", spec_.width, keys, 1.5F);
+            add_matrix(prefix + "attn_v.weight", spec_.width, keys, 1.0F);
+            if (has_qkv_biases) {
+                add_vector(prefix + "attn_q.bias", queries, 0.0F, 0.3F);
+                add_vector(prefix + "attn_k.bias", keys, 0.0F, 0.3F);
+                add_vector(prefix + "attn_v.bias", keys, 0.0F, 0.3F);
             }
-            if (spec_.has_qk_norms) {
-                add_vector(prefix + "attn_q_norm.weight", head, 1.0F, 0.1F);
-                add_vector(prefix + "attn_k_norm.weight", head, 1.0F, 0.1F);
-            }
-            add_matrix(prefix + "attn_output.weight", spec_.width, spec_.width, 2.0F * branch);
-            add_vector(prefix + "ffn_norm.weight", spec_.width, 1.0F, 0.1F);
+        }
+        if (spec_.has_qk_norms) {
+            add_vector(prefix + "attn_q_norm.weight", head(), 1.0F, 0.1F);
+            add_vector(prefix + "attn_k_norm.weight", head(), 1.0F, 0.1F);
+        }
+        add_matrix(prefix + "attn_output.weight", queries, spec_.width, 2.0F * branch);
+        if (spec_.has_biases) add_vector(prefix + "attn_output.bias", spec_.width, 0.0F, 0.1F);
+        if (spec_.has_post_norms) {
+            add_vector(prefix + "post_attention_norm.weight", spec_.width, branch, 0.1F * branch);
+        }
+    }
+
+    void add_feed_forward(const std::string& prefix, float branch) {
+        add_vector(prefix + "ffn_norm.weight", spec_.width, 1.0F, 0.1F);
+        if (spec_.has_fused_ffn) {
+            add_matrix(prefix + "ffn_up.weight", spec_.width, 2 * std::int64_t{spec_.ffn_width}, 1.0F);
+        } else {
             add_matrix(prefix + "ffn_gate.weight", spec_.width, spec_.ffn_width, 1.0F);
             add_matrix(prefix + "ffn_up.weight", spec_.width, spec_.ffn_width, 1.0F);
-            add_matrix(prefix + "ffn_down.weight", spec_.ffn_width, spec_.width, 2.0F * branch);
-            if (spec_.has_biases) {
-                add_vector(prefix + "attn_output.bias", spec_.width, 0.0F, 0.1F);
-                add_vector(prefix + "ffn_gate.bias", spec_.ffn_width, 0.0F, 0.1F);
-                add_vector(prefix + "ffn_up.bias", spec_.ffn_width, 0.0F, 0.1F);
-                add_vector(prefix + "ffn_down.bias", spec_.width, 0.0F, 0.1F);
-            }
+        }
+        add_matrix(prefix + "ffn_down.weight", spec_.ffn_width, spec_.width, 2.0F * branch);
+        if (spec_.has_biases) {
+            add_vector(prefix + "ffn_gate.bias", spec_.ffn_width, 0.0F, 0.1F);
+            add_vector(prefix + "ffn_up.bias", spec_.ffn_width, 0.0F, 0.1F);
+            add_vector(prefix + "ffn_down.bias", spec_.width, 0.0F, 0.1F);
+        }
+        if (spec_.has_post_norms) {
+            add_vector(prefix + "post_ffw_norm.weight", spec_.width, branch, 0.1F * branch);
         }
     }
 
@@ -244,6 +293,64 @@ class Writer {
 
 bool write_random_llama(const std::string& path, const RandomLlama& spec) {
     return Writer(spec).write(path);
+}
+
+std::vector<RandomLlama> random_architectures() {
+    const std::vector<std::int32_t> sections = {2, 3, 3, 0};
+    return {
+        {.architecture = "llama"},
+        {.architecture = "qwen2", .has_own_head = false, .has_qkv_biases = true},
+        // libllama v0.5.0 does not read this architecture's epsilon and computes with 0.
+        {.architecture = "qwen2vl",
+         .has_own_head = false,
+         .has_qkv_biases = true,
+         .rope_sections = sections,
+         .norm_epsilon = 0.0F},
+        {.architecture = "qwen3", .has_qk_norms = true, .head_width = 32},
+        {.architecture = "qwen3vl", .has_qk_norms = true, .rope_sections = {3, 3, 2, 0}},
+        {.architecture = "internlm2"},
+        {.architecture = "phi3",
+         .has_fused_ffn = true,
+         .n_rotated = 12,
+         .has_fused_qkv = true,
+         .long_rope_from = 300},
+        {.architecture = "gemma2",
+         .has_post_norms = true,
+         .has_own_head = false,
+         .window = 24,
+         .attention_cap = 3.0F,
+         .final_cap = 20.0F},
+        {.architecture = "gemma3",
+         .has_qk_norms = true,
+         .has_post_norms = true,
+         .n_heads = 6,
+         .n_kv_heads = 3,
+         .head_width = 16,
+         .has_own_head = false,
+         .window = 16,
+         .window_pattern = 3},
+    };
+}
+
+RandomLlama random_architecture(const std::string& name) {
+    for (const RandomLlama& spec : random_architectures()) {
+        if (spec.architecture == name) return spec;
+    }
+    std::fprintf(stderr, "there is no random model of architecture %s\n", name.c_str());
+    std::abort();
+}
+
+RandomLlama widened(RandomLlama spec, ggml_type type) {
+    spec.type = type;
+    spec.n_layers = 3;
+    spec.width = 256;
+    spec.n_heads = 4;
+    spec.n_kv_heads = 2;
+    spec.ffn_width = 512;
+    if (spec.head_width != 0) spec.head_width = 64;
+    if (spec.n_rotated != 0) spec.n_rotated = 48;
+    for (std::int32_t& section : spec.rope_sections) section *= 4;
+    return spec;
 }
 
 }  // namespace clasp::test

@@ -1,5 +1,5 @@
-// A decoder of the llama family in plain loops and double precision, without ggml, that drops tokens the
-// way the engine promises to. Slow, short, and the measure of the engine.
+// A decoder of any architecture of text_family.h in plain loops and double precision, without ggml, that
+// drops tokens the way the engine promises to. Slow, short, and the measure of the engine.
 #pragma once
 
 #include <cstddef>
@@ -29,10 +29,10 @@ enum class Dropping : std::uint8_t {
 
 class ReferenceDecoder {
    public:
-    // Copies the weights, which must be F32, unfused and without biases.
+    // Copies the weights, which must be F32.
     explicit ReferenceDecoder(const model::TextModel& model);
 
-    // The engine's request; room and cancel are ignored.
+    // The engine's request; its room counts where rotation depends on the length, cancel is ignored.
     [[nodiscard]] ReferenceRun run(const engine::PrefillRequest& request,
                                    Dropping dropping = Dropping::Remove) const;
 
@@ -43,29 +43,47 @@ class ReferenceDecoder {
         std::size_t outputs = 0;
         std::vector<float> values;  // outputs x inputs
 
+        std::vector<float> bias;  // outputs, or empty
+
         [[nodiscard]] Vector times(const Vector& x) const;
     };
+    // Norms that the architecture does not have are empty.
     struct Block {
-        Matrix attention_norm, q, k, v, out, ffn_norm, gate, up, down;
+        std::size_t layer = 0;
+        Matrix attention_norm, q, k, v, q_norm, k_norm, out, attention_post_norm;
+        Matrix ffn_norm, gate, up, down, ffn_post_norm;
     };
     struct Row {
         Vector hidden;
         std::int32_t sequence_index = 0;
+        model::Position position = {};
         std::int32_t visual_index = -1;
+        std::int32_t image = -1;
         double mass = 1;
         bool is_visible = true;
     };
 
-    static Matrix copy(const ggml_tensor* tensor);
+    static Matrix copy(const ggml_tensor* tensor, const ggml_tensor* bias = nullptr);
+    // Outputs first ... first + n - 1.
+    static Matrix part(const Matrix& matrix, std::size_t first, std::size_t n);
+    [[nodiscard]] Block copy_block(const model::BlockWeights& weights, std::size_t layer) const;
+    // x itself when there is no weight.
     [[nodiscard]] Vector normalise(const Vector& x, const Matrix& weight) const;
-    void rotate(Vector& x, std::size_t n_heads, std::int32_t position) const;
-    // Scaled dot products of a query with keys 0 ... i, per head.
-    [[nodiscard]] std::vector<Vector> logits(const Vector& query, const std::vector<Vector>& keys,
-                                             std::size_t i) const;
-    // Attention probabilities of query row `i`, per head, over rows 0 ... i.
-    [[nodiscard]] std::vector<Vector> attention(const std::vector<Row>& rows, const Vector& query,
+    // Each head by itself.
+    [[nodiscard]] Vector normalise_heads(const Vector& x, const Matrix& weight) const;
+    void rotate(Vector& x, std::size_t layer, const model::Position& position) const;
+    [[nodiscard]] double gate(double x) const;
+    [[nodiscard]] std::vector<Vector> keys_of(const Block& block, const std::vector<Row>& rows) const;
+    [[nodiscard]] Vector query_of(const Block& block, const Row& row) const;
+    [[nodiscard]] bool sees(const std::vector<Row>& rows, std::size_t layer, std::size_t query,
+                            std::size_t key) const;
+    // Scaled and capped dot products of a query with all keys, per head.
+    [[nodiscard]] std::vector<Vector> logits(const Vector& query, const std::vector<Vector>& keys) const;
+    // Attention probabilities of query row `i`, per head, over all rows.
+    [[nodiscard]] std::vector<Vector> attention(const Block& block, const std::vector<Row>& rows,
                                                 const std::vector<Vector>& keys, std::size_t i,
                                                 bool uses_masses) const;
+    [[nodiscard]] std::vector<Row> rows_of(const engine::PrefillRequest& request) const;
     void run_block(const Block& block, std::vector<Row>& rows) const;
     void look(const Block& block, const std::vector<Row>& rows, std::span<const std::int32_t> references,
               ReferenceRun& result) const;
@@ -73,6 +91,8 @@ class ReferenceDecoder {
     model::TextConfig config_;
     Matrix embedding_, head_, output_norm_;
     std::vector<Block> blocks_;
+    std::vector<float> rope_factors_, long_rope_factors_, short_rope_factors_;  // empty where there are none
+    mutable std::span<const float> factors_;                                    // of the run under way
 };
 
 }  // namespace clasp::test

@@ -35,11 +35,19 @@ double relative_error(const std::vector<A>& got, const std::vector<B>& wanted) {
     return worst / top;
 }
 
+// The pixels of a square picture of the tower's own size, as its one piece.
+inline model::PiecePixels whole_piece(const model::VisionModel& model, std::vector<float> values) {
+    const auto side = static_cast<int>(model.info().image_size);
+    const auto plan = model.plan({side, side}, model::Compat::Original);
+    EXPECT_TRUE(plan.ok()) << plan.status().message();
+    return {plan->pieces.front(), std::move(values)};
+}
+
 struct LoadedVision {
     std::string file;
     std::shared_ptr<const model::VisionModel> model;
     std::unique_ptr<model::VisionSession> session;
-    std::vector<float> pixels;
+    model::PiecePixels pixels;  // the one piece of a square picture
 
     [[nodiscard]] std::vector<std::size_t> all_blocks() const {
         std::vector<std::size_t> layers(model->info().n_blocks);
@@ -60,7 +68,7 @@ inline LoadedVision load_vision(const MmprojSpec& spec, const model::VisionOptio
     auto session = model::VisionSession::create(*model);
     EXPECT_TRUE(session.ok());
     loaded.session = std::move(*session);
-    loaded.pixels = random_pixels(spec.image_size, spec.seed + 7);
+    loaded.pixels = whole_piece(*loaded.model, random_pixels(spec.image_size, spec.seed + 7));
     return loaded;
 }
 

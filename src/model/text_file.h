@@ -1,0 +1,46 @@
+// A text GGUF file on its way into libllama, which trusts files and aborts on some: everything that it would
+// trust is checked first. Loading a model and telling whether it could be loaded go the same way here, so
+// that they cannot disagree.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/file.h"
+#include "clasp/status.h"
+#include "model/gguf_reader.h"
+#include "model/text_config.h"
+
+struct llama_model;
+struct llama_model_params;
+
+namespace clasp::model {
+
+struct FreeLlamaModel {
+    void operator()(llama_model* model) const;
+};
+using LlamaModelPointer = std::unique_ptr<llama_model, FreeLlamaModel>;
+
+// Where libllama may put the tensors of a file that it maps: its CPU backend wants them at multiples of this.
+inline constexpr std::size_t kTextAlignment = 32;
+
+// What libllama and ggml take on trust in any text model, whatever its architecture: the alignment and the
+// types of tensors.
+Status check_container(const GgufReader& file);
+
+// Loads the open file, not whatever its path names by now. The error carries the reason that libllama gives
+// to its log. Errors: unsupported, out_of_memory, unavailable.
+Result<LlamaModelPointer> load_llama_model(const base::InputFile& file, const llama_model_params& params);
+
+struct TextFile {
+    TextConfig config;
+    LlamaModelPointer model;
+};
+
+// Checks the file and loads it.
+Result<TextFile> open_text_file(const std::string& path, const llama_model_params& params);
+
+// The same without the data of weights: fails where open_text_file() would, memory apart.
+Status check_text_file(const base::InputFile& file, const GgufReader& reader);
+
+}  // namespace clasp::model
