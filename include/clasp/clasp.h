@@ -48,7 +48,7 @@ const char* clasp_version(void);
 
 typedef struct clasp_pool clasp_pool;
 
-/* n_threads counts the calling thread; 0 means one per hardware thread. */
+/* n_threads counts the calling thread; 0 means one per processor that this process may use. */
 clasp_code clasp_pool_create(size_t n_threads, clasp_pool** pool, clasp_error* error);
 void clasp_pool_destroy(clasp_pool* pool);
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -19,6 +20,8 @@
 #include <vector>
 
 #include "clasp/fuse.h"
+#include "clasp/image.h"
+#include "clasp/image_layout.h"
 #include "clasp/log.h"
 #include "clasp/policy.h"
 #include "clasp/route.h"
@@ -32,6 +35,25 @@ namespace clasp {
 // (docs/design/faithful-llava.md). The second exists for side-by-side tests.
 enum class Numbers : std::uint8_t { Original, LlamaCpp };
 
+// ---- Progress ----
+
+// How far a call has come, for whoever shows it to people. Within a phase `done` never falls, the first call
+// has 0 and the last one `total`; phases come in this order, and one that has nothing to do may be left out.
+struct Progress {
+    enum class Phase : std::uint8_t {
+        Load,     // bytes of the two files
+        Encode,   // images
+        Prefill,  // tokens times decoder layers, by the plan; stages may keep fewer
+    };
+    Phase phase = Phase::Load;
+    double done = 0.0;
+    double total = 0.0;
+};
+std::string_view phase_name(Progress::Phase phase);  // "load", "encode", "prefill"
+
+// Called often, on the calling thread; it should return at once. May be empty.
+using ProgressSink = std::function<void(const Progress& progress)>;
+
 // ---- Loading ----
 
 struct EngineOptions {
@@ -41,11 +63,14 @@ struct EngineOptions {
     // stored; needed for llama.cpp's numbers to the bit), "i16" (16-bit integers, about as exact as f16 and
     // faster, CPU only), "f32", "f16", "bf16", "q8_0", "q4_0".
     std::string vision_weights = "auto";
-    std::size_t n_threads = 0;  // 0: one per hardware thread
-    bool use_gpu = true;        // if ggml was built with one
+    // 0: the processors that this process may use (affinity, control groups), shared with other processes of
+    // this user that answer at the same time. Answers do not depend on it. More than four for each
+    // processor are refused.
+    std::size_t n_threads = 0;
+    bool use_gpu = true;  // if ggml was built with one
     // Images whose vision layers stay in memory, so that another question need not encode again.
     std::size_t cached_images = 1;
-    // A folder where they stay between runs; empty: none. It must exist.
+    // A folder where they stay between runs, made if it is not there; empty: none.
     std::string cache_dir = {};
     // Requests take turns with several methods on many images: whatever any request has needed of the encoder
     // so far is computed for every new image, so that each is encoded once.
@@ -53,6 +78,9 @@ struct EngineOptions {
     // Who names the class of a question that comes without one. Its classes must be the policy's, by name.
     RouterOptions router = {};
     LogSink log = {};
+    ProgressSink on_progress = {};
+    // Set from any thread to stop; load() then returns Code::Cancelled. May be null.
+    const std::atomic<bool>* cancel = nullptr;
 };
 
 struct ModelInfo {
@@ -64,28 +92,53 @@ struct ModelInfo {
     std::size_t context_length = 0;
     std::size_t vision_blocks = 0;
     std::size_t feature_layer = 0;  // block that the original model projects
-    Grid grid;                      // visual tokens of one image
+    Grid grid;                      // visual tokens of a square picture of the model's own size
 };
 
 // ---- Asking ----
 
 struct ImageSource {
     std::string path;
-    // An encoded picture in memory instead of a path; borrowed for the call.
+    // An encoded picture in memory instead of a path; borrowed for the call. Both at once are refused.
     std::string_view bytes;
 };
+
+// What one side said, words and pictures in their order.
+struct MessagePart {
+    std::string text;
+    std::optional<ImageSource> image = std::nullopt;  // instead of text
+};
+struct Message {
+    enum class Role : std::uint8_t {
+        System,  // how to answer; only the first message of a conversation
+        User,
+        Assistant,
+    };
+    Role role = Role::User;
+    std::vector<MessagePart> parts;
+};
+std::string_view role_name(Message::Role role);  // "system", "user", "assistant"
+
+// Requests for longer answers are refused.
+inline constexpr std::size_t kMaxAnswerTokens = std::size_t{1} << 20U;
 
 struct GenerationOptions {
     std::size_t max_tokens = 256;
     double temperature = 0.0;  // 0: always the most likely token
     double top_p = 1.0;
     std::uint32_t seed = 0;
+    // Texts that end the answer and are not part of it; at most kMaxStops of at most kMaxStopBytes each.
+    std::vector<std::string> stop = {};
 };
+inline constexpr std::size_t kMaxStops = 16;
+inline constexpr std::size_t kMaxStopBytes = 256;
 
 struct AskRequest {
-    std::vector<ImageSource> images;
+    // What was said before, the system message first if there is one; the question is the next message.
+    std::vector<Message> history;
+    std::vector<ImageSource> images;  // in front of the question
     std::string question;
-    Policy policy;             // default-constructed: the "llava" profile
+    Policy policy;             // default-constructed: the engine's, see Engine::policy()
     std::string class_choice;  // id or name; empty: the router decides
     BudgetSpec budget;
     std::vector<Stage> forced_stages;  // instead of a budget
@@ -95,7 +148,9 @@ struct AskRequest {
     std::string budget_kind = "average";
     std::string method;                       // empty: the policy's
     std::vector<std::string> method_options;  // "name=value"
-    std::optional<MassRule> mass;             // default: the method's, else the policy's
+    // Default: those of a method that has them (clasp+), none for any other that is named, and the policy's
+    // when its own method runs.
+    std::optional<MassRule> mass;
     // Positions of kept tokens: "keep" the original ones, "compact" them, or as in the "official" code of
     // the method.
     std::string position_mode = "official";
@@ -106,13 +161,18 @@ struct AskRequest {
     Numbers numbers = Numbers::Original;
     GenerationOptions generation;
     std::uint64_t select_seed = 0;
-    bool want_logits = false;  // Answer::logits
+    bool want_logits = false;    // Answer::logits
+    bool want_pictures = false;  // Answer::pictures
 
     // Called with pieces of valid UTF-8 as the answer grows, on the calling thread. May be empty.
     std::function<void(std::string_view text)> on_text;
-    // Set from any thread to stop; ask() then returns what it has with `cancelled` set, or
+    // Called while the images are encoded and the prompt is read, before the first text.
+    ProgressSink on_progress;
+    // Set from any thread to stop; ask() then returns what it has (Answer::stopped), or
     // Code::Cancelled if nothing was generated yet. May be null.
     const std::atomic<bool>* cancel = nullptr;
+    // When to stop; ask() then returns what it has, or Code::Deadline if nothing was generated yet.
+    std::optional<std::chrono::steady_clock::time_point> deadline;
 };
 
 struct ClassChoice {
@@ -122,10 +182,11 @@ struct ClassChoice {
     std::string by;  // rules, classifier, llm, fallback, forced
 };
 
-// What one stage kept. Indices count the patches of all images in order.
+// What one stage kept. Indices count the tokens of all images in order, as Answer::layouts has them.
 struct StageReport {
     std::string site = "decoder";  // or "before": what was left when the tokens entered the decoder
     std::size_t layer = 0;
+    StageMode when = StageMode::Before;  // whether that layer ran on the kept tokens, or on all before them
     std::vector<TokenIndex> kept;
     std::vector<TokenIndex> pivots;
     std::vector<TokenIndex> coverage;
@@ -134,11 +195,19 @@ struct StageReport {
 };
 
 struct TokenCounts {
-    std::size_t visual = 0;  // patches, before any pruning
+    std::size_t visual = 0;  // of the images, before any pruning, without fixed rows (ImageLayout::n_fixed)
     std::size_t text = 0;
+    // With the fixed rows that go with them:
     std::size_t entering = 0;  // visual tokens that decoder layer 0 processes
     std::size_t final = 0;     // after the last stage
     double average = 0.0;      // per decoder layer
+};
+
+// What became of the budget.
+struct BudgetReport {
+    std::string asked;    // "64", "33%", "none", "auto", "2:300,6:200", "paper-192", or the policy's schedule
+    std::string decided;  // visual tokens aimed at, "none" when nothing was pruned, or the schedule
+    std::string reason;   // a sentence; empty where what was asked for was done as it stands
 };
 
 // Wall-clock milliseconds. first_token runs from the call until the first generated token is there for
@@ -157,30 +226,47 @@ struct AskTimings {
     double total = 0.0;
 };
 
+// Why an answer ends where it does.
+enum class Stopped : std::uint8_t {
+    End,        // the model ended it
+    StopText,   // a stop text of the request came
+    MaxTokens,  // the limit of the request
+    Cancelled,
+    Deadline,
+};
+std::string_view stopped_name(Stopped stopped);  // "end", "stop_text", "max_tokens", "cancelled", "deadline"
+
 struct Answer {
     std::string text;
     ClassChoice chosen_class;
     Mix mix;
     double split = 0.0;
     TokenCounts tokens;
-    std::vector<Grid> grids;  // one per image
+    std::vector<ImageLayout> layouts;  // one per image: where its tokens lie
     std::vector<StageReport> stages;
     AskTimings timings;
     std::size_t generated = 0;
     std::size_t kv_bytes = 0;
     std::string policy_name;
     std::string policy_hash;
-    std::string method;
+    std::string method;  // the name of what ran: "clasp+" for clasp with masses; "none" if nothing was pruned
+    std::string label;   // the same with options and masses: "fastv:faithful=paper + masses"
     MassRule mass = MassRule::None;
+    BudgetReport budget;
+    // The method merged tokens inside the encoder, so that this request had to run it for itself.
+    bool has_own_encoder = false;
     std::string positions = "keep";  // or "compact"
-    bool stopped_at_limit = false;   // max_tokens reached before the model ended its answer
-    bool cancelled = false;
+    Stopped stopped = Stopped::End;
+    // Whether the vision layers of all images were there from before; nothing when nobody keeps them.
+    std::optional<bool> cache_hit;
     std::vector<std::string> notes;  // sentences worth telling the user
     std::vector<float> logits;       // of the first generated position, if asked for
+    // The images as the model saw them, if asked for: the layouts' rectangles are in their pixels.
+    std::vector<std::shared_ptr<const Image>> pictures;
 };
 
-// Holds the weights. ask() may be called from several threads: sessions are independent, and their
-// computations take turns on the CPU.
+// Holds the weights, and memory for intermediate results from one request to the next. ask() may be called
+// from several threads: requests are independent, and their computations take turns on the CPU.
 class Engine {
    public:
     static Result<std::unique_ptr<Engine>> load(const EngineOptions& options);
@@ -189,11 +275,15 @@ class Engine {
     Engine& operator=(const Engine&) = delete;
 
     [[nodiscard]] const ModelInfo& info() const;
+    // What requests without a policy use: the model's own, NAME-policy.json beside NAME.gguf, or else the
+    // profile "llava".
+    [[nodiscard]] const Policy& policy() const;
     Result<Answer> ask(const AskRequest& request) const;
 
    private:
     struct State;
     explicit Engine(std::unique_ptr<State> state);
+    static Result<Answer> answer_request(const State& state, const AskRequest& request);
     std::unique_ptr<State> state_;
 };
 

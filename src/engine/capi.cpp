@@ -6,6 +6,7 @@
 #include "capi/support.h"
 #include "clasp/clasp_engine.h"
 #include "clasp/engine.h"
+#include "clasp/fatal.h"
 
 struct clasp_engine {
     std::unique_ptr<clasp::Engine> engine;
@@ -39,7 +40,7 @@ Result<AskRequest> read_options(const clasp_ask_options& options) {
         }
         ImageSource source;
         source.path = text_or_empty(image.path);
-        if (image.path == nullptr) source.bytes = {static_cast<const char*>(image.bytes), image.n_bytes};
+        if (image.bytes != nullptr) source.bytes = {static_cast<const char*>(image.bytes), image.n_bytes};
         request.images.push_back(source);
     }
     request.question = options.question;
@@ -58,7 +59,7 @@ Result<AskRequest> read_options(const clasp_ask_options& options) {
     if (options.mass != nullptr) {
         CLASP_ASSIGN_OR_RETURN(request.mass, parse_mass(options.mass));
     }
-    if (options.use_fusion == 0) request.use_fusion = false;
+    if (options.use_fusion >= 0) request.use_fusion = options.use_fusion != 0;
     request.vanilla = options.vanilla != 0;
     request.numbers = options.llama_cpp_numbers != 0 ? Numbers::LlamaCpp : Numbers::Original;
     request.generation.max_tokens = options.max_tokens;
@@ -122,6 +123,10 @@ void clasp_engine_destroy(clasp_engine* engine) {
     delete engine;
 }
 
+void clasp_set_fatal_handler(clasp_fatal_function function) {
+    clasp::set_fatal_handler(function);
+}
+
 clasp_code clasp_cancel_create(clasp_cancel** cancel, clasp_error* error) {
     return capi::guarded(error, [&]() -> Status {
         if (cancel == nullptr) return capi::null_argument("cancel");
@@ -142,7 +147,7 @@ clasp_ask_options clasp_ask_default_options(void) {
     const AskRequest defaults;
     clasp_ask_options options = {};
     options.budget = "33%";
-    options.use_fusion = 1;
+    options.use_fusion = -1;
     options.max_tokens = defaults.generation.max_tokens;
     options.temperature = defaults.generation.temperature;
     options.top_p = defaults.generation.top_p;
@@ -205,6 +210,10 @@ clasp_timings clasp_answer_timings(const clasp_answer* answer) {
             t.select, t.prefill, t.first_token, t.decode, t.total};
 }
 
+const char* clasp_answer_label(const clasp_answer* answer) {
+    return answer->answer.label.c_str();
+}
+
 size_t clasp_answer_generated(const clasp_answer* answer) {
     return answer->answer.generated;
 }
@@ -214,7 +223,7 @@ size_t clasp_answer_kv_bytes(const clasp_answer* answer) {
 }
 
 int clasp_answer_was_cancelled(const clasp_answer* answer) {
-    return answer->answer.cancelled ? 1 : 0;
+    return answer->answer.stopped == Stopped::Cancelled ? 1 : 0;
 }
 
 size_t clasp_answer_stage_count(const clasp_answer* answer) {
@@ -223,6 +232,10 @@ size_t clasp_answer_stage_count(const clasp_answer* answer) {
 
 size_t clasp_answer_stage_layer(const clasp_answer* answer, size_t stage) {
     return stage < stages_of(answer).size() ? stages_of(answer)[stage].layer : 0;
+}
+
+int clasp_answer_stage_is_after(const clasp_answer* answer, size_t stage) {
+    return stage < stages_of(answer).size() && stages_of(answer)[stage].when == StageMode::After ? 1 : 0;
 }
 
 const uint32_t* clasp_answer_stage_kept(const clasp_answer* answer, size_t stage, size_t* count) {

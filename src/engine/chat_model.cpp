@@ -20,15 +20,15 @@ constexpr std::uint32_t kContext = 2048;  // tokens of list, question and answer
 constexpr std::uint32_t kBatch = 32;
 constexpr std::string_view kUserMark = "{{clasp-question}}";
 
-Status check_file(const std::string& path) {
-    CLASP_ASSIGN_OR_RETURN(const base::MappedFile mapped, base::MappedFile::open(path));
-    const auto file = model::GgufReader::parse(mapped.bytes());
-    if (!file.ok()) return file.status().with_context(path);
-    const Status vocabulary = model::check_vocabulary(*file);
-    if (!vocabulary.ok()) return vocabulary.with_context(path);
+Status check_file(const base::InputFile& file) {
+    CLASP_ASSIGN_OR_RETURN(const base::MappedFile mapped, base::MappedFile::map(file));
+    CLASP_ASSIGN_OR_RETURN(const auto reader, model::GgufReader::parse(mapped.bytes()));
+    CLASP_RETURN_IF_ERROR(model::check_vocabulary(reader));
+    CLASP_RETURN_IF_ERROR(model::check_container(reader));
+    CLASP_RETURN_IF_ERROR(model::refuse_parts(reader));
     // What our own graphs cannot run libllama may; but numbers out of range are wrong for both.
-    const auto config = model::read_text_config(*file);
-    if (!config.ok() && config.status().code() == Code::Corrupt) return config.status().with_context(path);
+    const auto config = model::read_text_config(reader);
+    if (!config.ok() && config.status().code() == Code::Corrupt) return config.status();
     return ok_status();
 }
 
@@ -49,9 +49,6 @@ bool is_past(void* deadline) {
 
 }  // namespace
 
-void ChatModel::Free::operator()(llama_model* model) const {
-    llama_model_free(model);
-}
 void ChatModel::Free::operator()(llama_context* context) const {
     llama_free(context);
 }
@@ -61,7 +58,8 @@ ChatModel::~ChatModel() = default;
 Result<std::unique_ptr<ChatModel>> ChatModel::load(const std::string& path,
                                                    std::shared_ptr<model::Compute> compute,
                                                    const LogSink& log) {
-    CLASP_RETURN_IF_ERROR(check_file(path));
+    CLASP_ASSIGN_OR_RETURN(const base::InputFile file, base::InputFile::open(path));
+    CLASP_RETURN_IF_ERROR(check_file(file).with_context(path));
     std::unique_ptr<ChatModel> result(new ChatModel());
     result->compute_ = std::move(compute);
 
@@ -79,10 +77,9 @@ Result<std::unique_ptr<ChatModel>> ChatModel::load(const std::string& path,
     params.abort_callback_data = &result->deadline_;
     params.no_perf = true;
     try {
-        result->model_.reset(llama_model_load_from_file(path.c_str(), model_params));
-        if (result->model_ == nullptr) {
-            return Status(Code::Unsupported, path + ": libllama could not load the file; its log says why");
-        }
+        auto loaded = model::load_llama_model(file, model_params);
+        if (!loaded.ok()) return loaded.status().with_context(path);
+        result->model_ = std::move(*loaded);
         if (llama_model_has_encoder(result->model_.get()) || !llama_model_has_decoder(result->model_.get())) {
             return Status(Code::Unsupported, path + " is not a model that writes text");
         }
@@ -118,7 +115,11 @@ Result<std::vector<std::int32_t>> ChatModel::tokenize(std::string_view text, boo
     return model::tokenize(vocabulary(), text, parse_special);
 }
 
-Result<std::vector<std::int32_t>> ChatModel::prompt(const std::string& system, std::string_view user) const {
+Result<std::vector<std::int32_t>> ChatModel::answer(std::string_view text) const {
+    return tokenize(text, false);
+}
+
+Result<ChatPrompt> ChatModel::prompt(const std::string& system, std::string_view user) const {
     constexpr std::size_t kMaxBytes = 1U << 20;
     if (system.size() + user.size() > kMaxBytes) {
         return Status(Code::TooLarge,
@@ -137,17 +138,23 @@ Result<std::vector<std::int32_t>> ChatModel::prompt(const std::string& system, s
         return Status(Code::Unsupported, "the question has no place of its own in the chat template");
     }
     const std::string_view whole = text;
-    CLASP_ASSIGN_OR_RETURN(std::vector<std::int32_t> tokens, tokenize(whole.substr(0, at), true));
-    CLASP_ASSIGN_OR_RETURN(const auto question, tokenize(user, false));
-    CLASP_ASSIGN_OR_RETURN(const auto rest, tokenize(whole.substr(at + mark.size()), true));
-    tokens.insert(tokens.end(), question.begin(), question.end());
-    tokens.insert(tokens.end(), rest.begin(), rest.end());
+    ChatPrompt prompt;
+    CLASP_ASSIGN_OR_RETURN(prompt.tokens, tokenize(whole.substr(0, at), true));
     const std::int32_t bos = llama_vocab_bos(vocabulary());
     if (llama_vocab_get_add_bos(vocabulary()) && bos != LLAMA_TOKEN_NULL &&
-        (tokens.empty() || tokens.front() != bos)) {
-        tokens.insert(tokens.begin(), bos);
+        (prompt.tokens.empty() || prompt.tokens.front() != bos)) {
+        prompt.tokens.insert(prompt.tokens.begin(), bos);
     }
-    return tokens;
+    prompt.n_before_question = prompt.tokens.size();
+    CLASP_ASSIGN_OR_RETURN(const auto question, tokenize(user, false));
+    CLASP_ASSIGN_OR_RETURN(const auto rest, tokenize(whole.substr(at + mark.size()), true));
+    prompt.tokens.insert(prompt.tokens.end(), question.begin(), question.end());
+    prompt.tokens.insert(prompt.tokens.end(), rest.begin(), rest.end());
+    return prompt;
+}
+
+bool ChatModel::has_read(std::span<const std::int32_t> tokens) const {
+    return tokens.size() <= known_.size() && std::equal(tokens.begin(), tokens.end(), known_.begin());
 }
 
 void ChatModel::forget_from(std::size_t place) {
@@ -174,6 +181,9 @@ Result<std::span<const float>> ChatModel::read(std::span<const std::int32_t> tok
         std::min(static_cast<std::size_t>(differs - known_.begin()), tokens.size() - 1);
     if (shared < known_.size()) forget_from(shared);
     deadline_ = deadline;
+    const model::Compute::Work work(*compute_);
+    const auto n_threads = static_cast<std::int32_t>(compute_->threads_now());
+    llama_set_n_threads(context_.get(), n_threads, n_threads);
     while (known_.size() < tokens.size()) {
         const auto next = tokens.subspan(known_.size());
         std::vector<llama_token> chunk(

@@ -14,12 +14,18 @@
 #include "clasp/log.h"
 #include "clasp/status.h"
 #include "model/backend.h"
+#include "model/text_file.h"
 
 struct llama_context;
-struct llama_model;
 struct llama_vocab;
 
 namespace clasp::engine {
+
+// One turn, up to where the answer begins. What stands before the question is the same for every question.
+struct ChatPrompt {
+    std::vector<std::int32_t> tokens;
+    std::size_t n_before_question = 0;
+};
 
 // Not thread safe.
 class ChatModel {
@@ -38,19 +44,20 @@ class ChatModel {
     // The bytes of a token, which may be part of a UTF-8 sequence.
     [[nodiscard]] std::string piece(std::int32_t token) const;
 
-    // The tokens of one turn, up to where the answer begins, by the file's chat template. Words of the
-    // user never become control tokens.
-    [[nodiscard]] Result<std::vector<std::int32_t>> prompt(const std::string& system,
-                                                           std::string_view user) const;
+    // The tokens of one turn by the file's chat template. Words of the user never become control tokens.
+    [[nodiscard]] Result<ChatPrompt> prompt(const std::string& system, std::string_view user) const;
+    // Plain text that the model is to write.
+    [[nodiscard]] Result<std::vector<std::int32_t>> answer(std::string_view text) const;
 
     // Logits of the token that follows `tokens`, valid until the next call. What `tokens` share with the
     // call before is not computed again. Deadline when the time is up; what was computed until then is
     // kept. TooLarge when the tokens do not fit.
     Result<std::span<const float>> read(std::span<const std::int32_t> tokens, Clock::time_point deadline);
+    // Whether the next read() of a text that begins so finds all of it computed.
+    [[nodiscard]] bool has_read(std::span<const std::int32_t> tokens) const;
 
    private:
     struct Free {
-        void operator()(llama_model* model) const;
         void operator()(llama_context* context) const;
     };
 
@@ -59,7 +66,7 @@ class ChatModel {
     void forget_from(std::size_t place);
 
     std::shared_ptr<model::Compute> compute_;
-    std::unique_ptr<llama_model, Free> model_;
+    model::LlamaModelPointer model_;
     std::unique_ptr<llama_context, Free> context_;
     std::string template_;             // empty: none that libllama knows
     std::vector<std::int32_t> known_;  // whose keys and values the context holds

@@ -1,6 +1,7 @@
 #include "engine/decoder_input.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "methods/raters.h"
 
@@ -22,9 +23,9 @@ std::vector<std::int32_t> post_tokens(const Prompt& prompt) {
 
 // The places of the text tokens that the images attend to.
 Result<std::vector<std::int32_t>> find_raters(const Prompt& prompt, const PromptLayout& layout,
-                                              const VisualInput& visual, DecoderSession& session) {
-    const auto width = static_cast<std::size_t>(session.model().config().width);
-    CLASP_ASSIGN_OR_RETURN(const std::vector<float> text, session.embed(post_tokens(prompt)));
+                                              const VisualInput& visual, Executor& executor) {
+    const auto width = static_cast<std::size_t>(executor.model().config().width);
+    CLASP_ASSIGN_OR_RETURN(const std::vector<float> text, executor.embed(post_tokens(prompt)));
     std::vector<float> tokens;
     for (const SeenImage& image : visual.images) {
         tokens.insert(tokens.end(), image.values.begin(), image.values.end());
@@ -39,12 +40,12 @@ Result<std::vector<std::int32_t>> find_raters(const Prompt& prompt, const Prompt
 
 Result<std::vector<std::int32_t>> find_reference(methods::Reference wanted, ReferenceTokens policy_reference,
                                                  const Prompt& prompt, const PromptLayout& layout,
-                                                 const VisualInput& visual, DecoderSession& session) {
+                                                 const VisualInput& visual, Executor& executor) {
     switch (wanted) {
         case methods::Reference::Last: return reference_tokens(layout, ReferenceMode::Last);
         case methods::Reference::Post: return reference_tokens(layout, ReferenceMode::Post);
         case methods::Reference::All: return reference_tokens(layout, ReferenceMode::All);
-        case methods::Reference::Raters: return find_raters(prompt, layout, visual, session);
+        case methods::Reference::Raters: return find_raters(prompt, layout, visual, executor);
         case methods::Reference::Policy: break;
     }
     switch (policy_reference) {
@@ -53,7 +54,7 @@ Result<std::vector<std::int32_t>> find_reference(methods::Reference wanted, Refe
         case ReferenceTokens::Instruction: return reference_tokens(layout, ReferenceMode::Instruction);
         case ReferenceTokens::Raters: break;
     }
-    return find_raters(prompt, layout, visual, session);
+    return find_raters(prompt, layout, visual, executor);
 }
 
 PrefillStage prefill_stage(const methods::DecoderStage& stage, const std::vector<std::int32_t>& reference) {
@@ -74,15 +75,6 @@ PrefillStage prefill_stage(const methods::DecoderStage& stage, const std::vector
     return wanted;
 }
 
-// The class token of the encoder takes the first patch's position.
-std::vector<std::int32_t> place_numbers(const SeenImage& image) {
-    std::vector<std::int32_t> places;
-    for (const TokenIndex place : image.places) {
-        places.push_back(place == methods::kClassToken ? 0 : static_cast<std::int32_t>(place));
-    }
-    return places;
-}
-
 }  // namespace
 
 PrefillRequest DecoderInput::request() const {
@@ -94,33 +86,35 @@ PrefillRequest DecoderInput::request() const {
 }
 
 Result<DecoderInput> lay_out_decoder(const Prompt& prompt, const VisualInput& visual,
-                                     const methods::MethodRun* run, ReferenceTokens policy_reference,
-                                     DecoderSession& session) {
+                                     const model::VisionModel* vision, const methods::MethodRun* run,
+                                     ReferenceTokens policy_reference, Executor& executor) {
     DecoderInput input;
     std::vector<std::size_t> tokens_per_image;
+    std::int32_t next_line = 0;
     for (const SeenImage& image : visual.images) {
-        tokens_per_image.push_back(image.n_tokens());
-        input.places.push_back(visual.reports.empty() ? std::vector<std::int32_t>() : place_numbers(image));
+        CLASP_ASSIGN_OR_RETURN(ArrangedImage arranged, arrange_image(image, !visual.reports.empty(), *vision,
+                                                                     executor.model(), next_line));
+        tokens_per_image.push_back(arranged.n_rows);
+        input.images.push_back(std::move(arranged));
     }
     CLASP_ASSIGN_OR_RETURN(const PromptLayout layout, lay_out(prompt, tokens_per_image));
+    std::int32_t n_lost = 0;  // behind the last part
     for (const PromptPiece& piece : prompt.pieces) {
-        PromptPart part;
+        const std::size_t first = input.parts.size();
+        std::int32_t lost_behind = 0;
         if (piece.image >= 0) {
-            const auto number = static_cast<std::size_t>(piece.image);
-            const SeenImage& image = visual.images[number];
-            part.embeddings = image.values;
-            part.places = input.places[number];
-            part.n_unpruned = static_cast<std::int32_t>(image.grid.height * image.grid.width);
-            part.masses = image.masses;
+            const ArrangedImage& image = input.images[static_cast<std::size_t>(piece.image)];
+            input.parts.insert(input.parts.end(), image.parts.begin(), image.parts.end());
+            lost_behind = image.n_lost_behind;
         } else {
-            part.tokens = piece.tokens;
+            input.parts.push_back({.tokens = piece.tokens});
         }
-        input.parts.push_back(part);
+        input.parts[first].n_lost_before += std::exchange(n_lost, lost_behind);
     }
     if (run == nullptr || run->program().stages.empty()) return input;
     CLASP_ASSIGN_OR_RETURN(input.reference,
                            find_reference(run->program().stages.front().needs.reference, policy_reference,
-                                          prompt, layout, visual, session));
+                                          prompt, layout, visual, executor));
     for (const methods::DecoderStage& stage : run->program().stages) {
         input.stages.push_back(prefill_stage(stage, input.reference));
     }
@@ -128,7 +122,7 @@ Result<DecoderInput> lay_out_decoder(const Prompt& prompt, const VisualInput& vi
 }
 
 Result<std::vector<float>> embed_words(const methods::MethodRun* run, const Prompt& prompt,
-                                       DecoderSession& session) {
+                                       Executor& executor) {
     if (run == nullptr || !run->program().encoder.text) return std::vector<float>();
     std::vector<std::int32_t> words;
     for (const PromptPiece& piece : prompt.pieces) {
@@ -137,7 +131,7 @@ Result<std::vector<float>> embed_words(const methods::MethodRun* run, const Prom
         }
     }
     if (words.empty()) words = post_tokens(prompt);
-    return session.embed(words);
+    return executor.embed(words);
 }
 
 }  // namespace clasp::engine

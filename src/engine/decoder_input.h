@@ -6,7 +6,8 @@
 
 #include "clasp/policy.h"
 #include "clasp/status.h"
-#include "engine/decoder_session.h"
+#include "engine/arranged_image.h"
+#include "engine/executor.h"
 #include "engine/prompt.h"
 #include "engine/visual_input.h"
 #include "methods/method.h"
@@ -14,8 +15,8 @@
 namespace clasp::engine {
 
 struct DecoderInput {
-    std::vector<PromptPart> parts;                  // borrow from the prompt and the images
-    std::vector<std::vector<std::int32_t>> places;  // of images that lost tokens
+    std::vector<PromptPart> parts;  // borrow from the prompt, the images and what follows
+    std::vector<ArrangedImage> images;
     std::vector<std::int32_t> reference;
     std::vector<PrefillStage> stages;
 
@@ -23,13 +24,14 @@ struct DecoderInput {
     [[nodiscard]] PrefillRequest request() const;
 };
 
-// run may be null: no stages. The session is used to look embeddings up and is empty afterwards.
+// run may be null: no stages. Images must have come from this model; there are none without one. The executor
+// looks embeddings up.
 Result<DecoderInput> lay_out_decoder(const Prompt& prompt, const VisualInput& visual,
-                                     const methods::MethodRun* run, ReferenceTokens policy_reference,
-                                     DecoderSession& session);
+                                     const model::VisionModel* vision, const methods::MethodRun* run,
+                                     ReferenceTokens policy_reference, Executor& executor);
 
 // The decoder's embeddings of the user's words if the method asks for them, else nothing.
 Result<std::vector<float>> embed_words(const methods::MethodRun* run, const Prompt& prompt,
-                                       DecoderSession& session);
+                                       Executor& executor);
 
 }  // namespace clasp::engine

@@ -1,27 +1,45 @@
 #include "clasp/engine.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <system_error>
 
+#include "base/mapped_file.h"
 #include "base/stopwatch.h"
+#include "base/text.h"
 #include "engine/decoder_input.h"
-#include "engine/decoder_session.h"
+#include "engine/executor.h"
 #include "engine/file_identity.h"
 #include "engine/generate.h"
+#include "engine/memory_check.h"
+#include "engine/messages.h"
+#include "engine/pair_check.h"
+#include "engine/progress.h"
 #include "engine/prompt.h"
 #include "engine/request_plan.h"
+#include "engine/sequence.h"
+#include "engine/session_pool.h"
 #include "engine/stage_chooser.h"
+#include "engine/stop_flag.h"
 #include "engine/vision_memory.h"
 #include "engine/visual_input.h"
 #include "model/text_model.h"
 #include "model/vision_model.h"
+#include "policy/model_policy.h"
 
 namespace clasp {
 
-using engine::DecoderSession;
+using engine::Executor;
+using engine::PhaseReport;
 using engine::PrefillResult;
 using engine::RequestPlan;
 using engine::RequestShape;
 using engine::VisualInput;
+
+// Requests take turns on the processors, so more than two at a time are rare; a session that waits holds the
+// intermediate results of its largest request.
+constexpr std::size_t kIdleSessions = 2;
 
 struct Engine::State {
     EngineOptions options;
@@ -30,11 +48,18 @@ struct Engine::State {
     std::shared_ptr<const model::VisionModel> vision;
     std::unique_ptr<engine::VisionMemory> memory;  // null: every request encodes
     std::optional<Router> router;
-    Policy default_policy;
+    Policy policy;  // of requests that bring none
     mutable ThreadPool pool;
     ModelInfo info;
+    // What requests compute with, kept from one to the next.
+    mutable engine::SessionPool<Executor> executors;
+    mutable engine::SessionPool<model::VisionSession> vision_sessions;
 
-    explicit State(const EngineOptions& given) : options(given), pool(given.n_threads) {}
+    explicit State(const EngineOptions& given)
+        : options(given),
+          pool(given.n_threads),
+          executors([this] { return Executor::create(text); }, kIdleSessions),
+          vision_sessions([this] { return model::VisionSession::create(vision); }, kIdleSessions) {}
 };
 
 namespace {
@@ -72,17 +97,24 @@ std::vector<std::size_t> policy_layers(const Policy& policy) {
     return layers;
 }
 
+double mean(const std::vector<std::int32_t>& values) {
+    double sum = 0.0;
+    for (const std::int32_t value : values) sum += static_cast<double>(value);
+    return values.empty() ? 0.0 : sum / static_cast<double>(values.size());
+}
+
 TokenCounts count_tokens(const PrefillResult& prefill, const RequestShape& shape) {
     TokenCounts counts;
     counts.visual = shape.n_visual();
     counts.text = shape.n_text;
-    double sum = 0.0;
-    for (const std::int32_t n : prefill.visual_per_layer) sum += static_cast<double>(n);
+    counts.average = mean(prefill.visual_per_layer) + mean(prefill.fixed_per_layer);
     if (!prefill.visual_per_layer.empty()) {
-        counts.entering = static_cast<std::size_t>(prefill.visual_per_layer.front());
-        counts.average = sum / static_cast<double>(prefill.visual_per_layer.size());
+        counts.entering =
+            static_cast<std::size_t>(prefill.visual_per_layer.front() + prefill.fixed_per_layer.front());
     }
-    counts.final = prefill.stages.empty() ? counts.entering : prefill.stages.back().n_after;
+    counts.final = prefill.stages.empty()
+                       ? counts.entering
+                       : prefill.stages.back().n_after + prefill.stages.back().n_fixed_after;
     return counts;
 }
 
@@ -90,6 +122,22 @@ std::size_t count_text(const engine::Prompt& prompt) {
     std::size_t n = 0;
     for (const engine::PromptPiece& piece : prompt.pieces) n += piece.tokens.size();
     return n;
+}
+
+// What is known once the headers of the pictures are read.
+Result<RequestShape> request_shape(const engine::Prompt& prompt,
+                                   const std::vector<engine::PlannedPicture>& pictures,
+                                   const model::TextModel& text, const model::VisionInfo& vision) {
+    RequestShape shape;
+    shape.n_text = count_text(prompt);
+    shape.decoder = decoder_shape(text.config());
+    shape.vision = vision;
+    for (const engine::PlannedPicture& picture : pictures) {
+        shape.images.push_back(picture.plan.layout);
+        CLASP_ASSIGN_OR_RETURN(const std::size_t n_text, engine::count_image_text(picture.plan, text));
+        shape.n_text += n_text;
+    }
+    return shape;
 }
 
 // What the vision side has to give for a request and its method, which may be null.
@@ -102,6 +150,7 @@ engine::VisualRequest visual_request(const AskRequest& request, const Policy& po
     seeing.want_gram = false;
     seeing.run = run;
     seeing.mass = plan.mass;
+    seeing.want_images = request.want_pictures;
     seeing.pool = &pool;
     seeing.cancel = request.cancel;
     if (run == nullptr) return seeing;
@@ -109,8 +158,9 @@ engine::VisualRequest visual_request(const AskRequest& request, const Policy& po
     for (const methods::DecoderStage& stage : program.stages) {
         seeing.want_gram = seeing.want_gram || stage.needs.gram || plan.mass == MassRule::Nearest;
     }
-    const std::vector<std::size_t> patches(shape.n_images, shape.vision.n_tokens());
-    seeing.keep = engine::share_in_proportion(std::min(program.entering, shape.n_visual()), patches, patches);
+    std::vector<std::size_t> tokens;
+    for (const ImageLayout& image : shape.images) tokens.push_back(image.n_tokens());
+    seeing.keep = engine::share_in_proportion(std::min(program.entering, shape.n_visual()), tokens, tokens);
     return seeing;
 }
 
@@ -135,7 +185,8 @@ engine::StageChooser make_chooser(const AskRequest& request, const Policy& polic
         image.n_tokens = seen.n_tokens();
         image.picture = seen.picture;
         if (!seen.gram.empty()) image.gram = {seen.gram.data(), seen.n_tokens(), seen.n_tokens()};
-        image.grid = {seen.grid.height, seen.grid.width};
+        image.grid = engine::method_grid(seen.plan.layout);
+        image.has_lines = seen.plan.layout.n_fixed > 0 || seen.plan.arrangement.size() > 1;
         image.places = seen.places;
         image.masses = seen.masses;
         images.push_back(image);
@@ -149,25 +200,37 @@ engine::GenerateOptions generate_options(const AskRequest& request) {
     options.sampling.temperature = static_cast<float>(request.generation.temperature);
     options.sampling.top_p = static_cast<float>(request.generation.top_p);
     options.sampling.seed = request.generation.seed;
+    options.stop = request.generation.stop;
     options.on_text = request.on_text;
     options.cancel = request.cancel;
     return options;
 }
 
 // Everything of an answer that is known before generation.
-Answer describe(const Policy& policy, const RequestPlan& plan, const VisualInput& visual,
-                const RequestShape& shape, const PrefillResult& prefill) {
+Answer describe(const AskRequest& request, const Policy& policy, const RequestPlan& plan,
+                const engine::StartedMethod& started, const VisualInput& visual, const RequestShape& shape,
+                const PrefillResult& prefill) {
     Answer answer;
     answer.chosen_class = plan.chosen_class;
     answer.mix = plan.mix;
     answer.split = plan.split;
     answer.tokens = count_tokens(prefill, shape);
-    for (const engine::SeenImage& seen : visual.images) answer.grids.push_back(seen.grid);
+    for (const engine::SeenImage& seen : visual.images) {
+        answer.layouts.push_back(seen.plan.layout);
+        if (request.want_pictures) answer.pictures.push_back(seen.image);
+    }
     answer.kv_bytes = prefill.kv_bytes;
     answer.policy_name = policy.name;
     answer.policy_hash = policy_hash(policy);
-    answer.method = plan.prunes ? std::string(plan.method->name) : "none";
-    answer.mass = plan.prunes ? plan.mass : MassRule::None;
+    answer.method = answer.label = "none";
+    answer.budget = started.budget;
+    if (started.run != nullptr) {
+        answer.method = plan.method->name;
+        answer.mass = plan.mass;
+        answer.label =
+            methods::method_label(*plan.method, request.method_options, plan.mass == MassRule::Nearest);
+        answer.has_own_encoder = !started.run->program().encoder_blocks.empty();
+    }
     answer.timings.route = plan.route_ms;
     answer.timings.image = visual.image_ms;
     answer.timings.encode = visual.encode_ms;
@@ -179,6 +242,51 @@ Answer describe(const Policy& policy, const RequestPlan& plan, const VisualInput
     return answer;
 }
 
+double file_bytes(const std::string& path) {
+    std::error_code error;
+    const auto n = std::filesystem::file_size(path, error);
+    return error ? 0.0 : static_cast<double>(n);
+}
+
+struct LoadedModels {
+    std::shared_ptr<const model::TextModel> text;
+    std::shared_ptr<const model::VisionModel> vision;
+    base::MappedFile vision_file;
+};
+
+Result<LoadedModels> load_models(const EngineOptions& options, model::VisionWeights weights,
+                                 const std::shared_ptr<model::Compute>& compute, ThreadPool& pool) {
+    const double text_bytes = file_bytes(options.model);
+    const double vision_bytes = file_bytes(options.mmproj);
+    std::optional<PhaseReport> report;
+    if (options.on_progress) {
+        report.emplace(options.on_progress, Progress::Phase::Load, text_bytes + vision_bytes);
+    }
+    model::LoadWatch watch;
+    watch.cancel = options.cancel;
+    LoadedModels models;
+    if (report) watch.on_progress = [&](double share) { report->at(share * text_bytes); };
+    CLASP_ASSIGN_OR_RETURN(models.text, model::TextModel::load(options.model, compute, {.watch = &watch}));
+    if (report) watch.on_progress = [&](double share) { report->at(text_bytes + share * vision_bytes); };
+    CLASP_ASSIGN_OR_RETURN(models.vision_file, base::MappedFile::open(options.mmproj));
+    auto vision = model::VisionModel::load_bytes(
+        models.vision_file.bytes(), {.weights = weights, .watch = &watch}, compute, &pool, options.log);
+    if (!vision.ok()) return vision.status().with_context(options.mmproj);
+    models.vision = std::move(*vision);
+    if (report) report->finish();
+    return models;
+}
+
+// The folder of the cache, made if need be.
+Status make_cache_folder(const std::string& folder) {
+    if (folder.empty()) return ok_status();
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (!error && std::filesystem::is_directory(folder, error)) return ok_status();
+    return {Code::Unavailable, "the cache folder " + base::path_in_quotes(folder) + " cannot be made" +
+                                   (error ? ": " + error.message() : "")};
+}
+
 }  // namespace
 
 Engine::Engine(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -188,27 +296,36 @@ const ModelInfo& Engine::info() const {
     return state_->info;
 }
 
+const Policy& Engine::policy() const {
+    return state_->policy;
+}
+
 Result<std::unique_ptr<Engine>> Engine::load(const EngineOptions& options) {
     auto state = std::make_unique<State>(options);
     CLASP_ASSIGN_OR_RETURN(const model::VisionWeights weights, find_vision_weights(options.vision_weights));
     CLASP_ASSIGN_OR_RETURN(
         state->compute, model::Compute::create({.n_threads = options.n_threads, .use_gpu = options.use_gpu}));
-    CLASP_ASSIGN_OR_RETURN(state->text, model::TextModel::load(options.model, state->compute));
-    CLASP_ASSIGN_OR_RETURN(state->vision,
-                           model::VisionModel::load(options.mmproj, {.weights = weights}, state->compute,
-                                                    &state->pool, options.log));
+    CLASP_ASSIGN_OR_RETURN(
+        const std::string warning,
+        engine::judge_memory(engine::memory_need(options.model, options.mmproj, weights, *state->compute),
+                             engine::memory_room()));
+    if (!warning.empty()) log(options.log, LogLevel::Warning, warning);
+    CLASP_RETURN_IF_ERROR(make_cache_folder(options.cache_dir));
+    CLASP_ASSIGN_OR_RETURN(LoadedModels models, load_models(options, weights, state->compute, state->pool));
+    state->text = std::move(models.text);
+    state->vision = std::move(models.vision);
     const model::TextConfig& text = state->text->config();
     const model::VisionInfo& vision = state->vision->info();
-    if (vision.output_width != static_cast<std::size_t>(text.width)) {
-        return Status(Code::InvalidArgument, "the two files do not belong together: '" + options.mmproj +
-                                                 "' gives tokens of width " +
-                                                 std::to_string(vision.output_width) + ", '" + options.model +
-                                                 "' takes width " + std::to_string(text.width));
-    }
+    CLASP_RETURN_IF_ERROR(engine::check_pair(
+        {options.model, static_cast<std::size_t>(text.width), static_cast<std::size_t>(text.context_length)},
+        {options.mmproj, vision.output_width, vision.n_tokens()}));
     CLASP_ASSIGN_OR_RETURN(state->router, Router::create(options.router));
-    CLASP_ASSIGN_OR_RETURN(state->default_policy, find_profile("llava"));
+    CLASP_ASSIGN_OR_RETURN(state->policy, policy::model_policy(options.model));
     if (options.cached_images > 0 || !options.cache_dir.empty()) {
-        CLASP_ASSIGN_OR_RETURN(std::string vision_id, engine::file_identity(options.mmproj));
+        // Only files of a cache outlive this engine; what stays in memory belongs to this model anyway.
+        std::string vision_id;
+        if (!options.cache_dir.empty())
+            vision_id = engine::content_identity(models.vision_file.bytes(), &state->pool);
         vision_id += model::vision_weights_name(state->vision->weights());
         state->memory =
             std::make_unique<engine::VisionMemory>(std::move(vision_id), options.cached_images,
@@ -227,58 +344,95 @@ Result<std::unique_ptr<Engine>> Engine::load(const EngineOptions& options) {
 }
 
 Result<Answer> Engine::ask(const AskRequest& request) const {
+    const engine::StopFlag stop(request.cancel, request.deadline);
+    AskRequest stoppable = request;
+    stoppable.cancel = stop.flag();
+    Result<Answer> answer = answer_request(*state_, stoppable);
+    if (!stop.has_timed_out()) return answer;
+    if (answer.ok() && answer->stopped == Stopped::Cancelled) answer->stopped = Stopped::Deadline;
+    if (answer.status().code() == Code::Cancelled) {
+        return Status(Code::Deadline, "the deadline passed before the answer began");
+    }
+    return answer;
+}
+
+Result<Answer> Engine::answer_request(const State& state, const AskRequest& request) {
     const base::Stopwatch watch;
-    const State& state = *state_;
-    const Policy& policy = request.policy.classes.empty() ? state.default_policy : request.policy;
+    const model::Compute::Work work(*state.compute);
+    const Policy& policy = request.policy.classes.empty() ? state.policy : request.policy;
     CLASP_RETURN_IF_ERROR(validate(policy));
     CLASP_ASSIGN_OR_RETURN(const RequestPlan plan,
                            engine::plan_request(request, policy, *state.router, state.vision->info()));
 
     std::vector<std::string> notes = plan.notes;
-    CLASP_ASSIGN_OR_RETURN(const engine::Prompt prompt,
-                           engine::build_prompt(*state.text, request.question, request.images.size()));
+    const std::vector<Message> messages = engine::messages_of(request);
+    CLASP_ASSIGN_OR_RETURN(const std::vector<ImageSource> images, engine::images_of(messages));
+    if (images.empty()) return Status(Code::InvalidArgument, "a question needs at least one image");
+    CLASP_ASSIGN_OR_RETURN(const engine::Prompt prompt, engine::build_prompt(*state.text, messages));
     if (!prompt.note.empty()) notes.push_back(prompt.note);
-    const RequestShape shape = {request.images.size(), count_text(prompt),
-                                decoder_shape(state.text->config()), state.vision->info()};
-    CLASP_ASSIGN_OR_RETURN(const auto run, engine::start_method(request, policy, plan, shape, notes));
+    CLASP_ASSIGN_OR_RETURN(
+        const auto pictures,
+        engine::plan_pictures(images, *state.vision, compat_of(request.numbers), request.cancel));
+    CLASP_ASSIGN_OR_RETURN(const RequestShape shape,
+                           request_shape(prompt, pictures, *state.text, state.vision->info()));
+    CLASP_ASSIGN_OR_RETURN(const engine::StartedMethod started,
+                           engine::start_method(request, policy, plan, shape));
+    methods::MethodRun* run = started.run.get();
+    notes.insert(notes.end(), started.notes.begin(), started.notes.end());
     CLASP_ASSIGN_OR_RETURN(const engine::PositionRule positions,
-                           engine::position_rule(request.position_mode, run.get()));
-    CLASP_ASSIGN_OR_RETURN(const auto session, DecoderSession::create(state.text));
+                           engine::position_rule(request.position_mode, run));
+    CLASP_ASSIGN_OR_RETURN(const auto executor, state.executors.take());
 
-    engine::VisualRequest seeing = visual_request(request, policy, plan, shape, run.get(), state.pool);
-    CLASP_ASSIGN_OR_RETURN(const std::vector<float> words, engine::embed_words(run.get(), prompt, *session));
+    engine::VisualRequest seeing = visual_request(request, policy, plan, shape, run, state.pool);
+    CLASP_ASSIGN_OR_RETURN(const std::vector<float> words, engine::embed_words(run, prompt, *executor));
     const auto width = static_cast<std::size_t>(state.text->config().width);
     seeing.text = {words.data(), words.size() / width, width, width};
-    CLASP_ASSIGN_OR_RETURN(const auto vision, model::VisionSession::create(state.vision));
+    CLASP_ASSIGN_OR_RETURN(const auto vision, state.vision_sessions.take());
+    std::optional<PhaseReport> encoding;
+    if (request.on_progress) {
+        encoding.emplace(request.on_progress, Progress::Phase::Encode, static_cast<double>(images.size()));
+        seeing.on_images = [&encoding](double n_done) { encoding->at(n_done); };
+    }
     CLASP_ASSIGN_OR_RETURN(const VisualInput visual,
-                           engine::prepare_images(request.images, seeing, *vision, state.memory.get()));
+                           engine::prepare_images(pictures, seeing, *vision, state.memory.get()));
     notes.insert(notes.end(), visual.notes.begin(), visual.notes.end());
 
     engine::StageChooser chooser =
-        make_chooser(request, policy, plan, visual, state.text->config(), run.get(), state.pool);
+        make_chooser(request, policy, plan, visual, state.text->config(), run, state.pool);
     const engine::GenerateOptions generating = generate_options(request);
     CLASP_ASSIGN_OR_RETURN(
         const engine::DecoderInput input,
-        engine::lay_out_decoder(prompt, visual, run.get(), policy.reference_tokens, *session));
+        engine::lay_out_decoder(prompt, visual, state.vision.get(), run, policy.reference_tokens, *executor));
     engine::PrefillRequest reading = input.request();
     reading.positions = positions;
     reading.selector = [&chooser](const engine::StageView& view) { return chooser.choose(view); };
     reading.room = engine::room_for(generating.max_tokens);
     reading.cancel = request.cancel;
-    CLASP_ASSIGN_OR_RETURN(PrefillResult prefill, session->prefill(reading));
+    const std::vector<double> planned = engine::planned_work(shape, run);
+    std::optional<PhaseReport> prefilling;
+    if (request.on_progress) {
+        prefilling.emplace(request.on_progress, Progress::Phase::Prefill, planned.back());
+        reading.on_layers = [&](double layers) { prefilling->at(engine::work_until(planned, layers)); };
+    }
+    CLASP_ASSIGN_OR_RETURN(engine::Sequence sequence, engine::Sequence::create(state.text));
+    CLASP_ASSIGN_OR_RETURN(PrefillResult prefill, executor->prefill(sequence, reading));
+    if (prefilling) prefilling->finish();
 
-    Answer answer = describe(policy, plan, visual, shape, prefill);
+    Answer answer = describe(request, policy, plan, started, visual, shape, prefill);
+    const std::string missed = engine::missed_budget(request, plan, started.budget, shape.n_visual(),
+                                                     mean(prefill.visual_per_layer));
+    if (!missed.empty()) notes.push_back(missed);
     answer.positions = positions == engine::PositionRule::Keep ? "keep" : "compact";
     answer.stages = visual.reports;
     answer.stages.insert(answer.stages.end(), chooser.reports().begin(), chooser.reports().end());
     answer.notes = std::move(notes);
+    if (visual.n_looked_up > 0) answer.cache_hit = visual.n_found == visual.n_looked_up;
     const double before_generation = watch.elapsed_ms();
     CLASP_ASSIGN_OR_RETURN(engine::GenerateResult generated,
-                           engine::generate(*session, prefill.logits, generating));
+                           engine::generate(*executor, sequence, prefill.logits, generating));
     answer.text = std::move(generated.text);
     answer.generated = generated.tokens.size();
-    answer.stopped_at_limit = generated.reason == engine::StopReason::MaxTokens;
-    answer.cancelled = generated.reason == engine::StopReason::Cancelled;
+    answer.stopped = generated.reason;
     // An answer that ends at once has no first token; then it is the time until that was known.
     answer.timings.first_token =
         before_generation + (generated.tokens.empty() ? generated.decode_ms : generated.first_token_ms);

@@ -1,12 +1,15 @@
-// Vision layers of images seen before, so that another question about the same image skips the encoder.
-// In memory the least recently used image goes first; on disk files stay until the user removes them.
+// Vision layers of the pieces of pictures seen before, so that another question about the same picture skips
+// the encoder. In memory the least recently used picture goes first, with all its pieces; on disk files stay
+// until the user removes them.
 #pragma once
 
 #include <cstddef>
 #include <list>
+#include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "clasp/log.h"
 #include "clasp/status.h"
@@ -14,8 +17,16 @@
 
 namespace clasp::engine {
 
-// A key names pixels, preprocessing, model and numbers: 64 hexadecimal digits of a SHA-256.
+// How a file on disk ends and begins.
+inline constexpr std::string_view kFeatureSuffix = ".features";
+inline constexpr std::string_view kFeatureMagic = "CLASPVL2";
+
+// A key names the pixels of a piece, its shape, the model and its numbers: 64 hexadecimal digits of a
+// SHA-256.
 using FeatureKey = std::string;
+
+// What is remembered is handed out as it is: readers hold on to it however the cache goes on.
+using SharedLayers = std::shared_ptr<const model::VisionLayers>;
 
 // Thread safe.
 class FeatureCache {
@@ -23,20 +34,26 @@ class FeatureCache {
     // dir empty: memory only.
     FeatureCache(std::size_t max_images, std::string dir, LogSink log);
 
-    // The layers if every one that is asked for is there. A file that does not hold together is reported
-    // to the log and counts as absent.
-    std::optional<model::VisionLayers> find(const FeatureKey& key, const std::vector<std::size_t>& layers);
+    // The layers if every one that is asked for is there, else null. A file that does not hold together is
+    // reported to the log and counts as absent.
+    SharedLayers find(const FeatureKey& key, const std::vector<std::size_t>& layers,
+                      const std::string& picture = {});
     // In memory the layers join those that are there; a file is replaced. A file that cannot be written is
-    // reported to the log; the answer goes on.
-    void store(const FeatureKey& key, const model::VisionLayers& layers);
+    // reported to the log; the answer goes on. Pieces with the same name of a picture stay and go together;
+    // empty: a picture of its own.
+    void store(const FeatureKey& key, SharedLayers layers, const std::string& picture = {});
+    // In memory; a file stays until it is replaced.
+    void forget(const FeatureKey& key);
 
    private:
     struct Entry {
         FeatureKey key;
-        model::VisionLayers layers;
+        std::string picture;
+        SharedLayers layers;
     };
     [[nodiscard]] std::string path_of(const FeatureKey& key) const;
-    void remember(const FeatureKey& key, const model::VisionLayers& layers);
+    SharedLayers known(const FeatureKey& key);
+    void remember(const FeatureKey& key, SharedLayers layers, const std::string& picture);
 
     std::size_t max_images_;
     std::string dir_;

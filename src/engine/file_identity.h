@@ -1,15 +1,20 @@
-// Tells one weight file from another without reading all of it.
+// A name for the content of a model file.
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
 
 #include "clasp/status.h"
+#include "clasp/thread_pool.h"
 
 namespace clasp::engine {
 
-// 64 hexadecimal digits over the file's size, its first and last MiB and 62 pieces of 64 KiB spread evenly
-// between them. Files that share all of those count as one; a model that was trained or quantised
-// differently does not.
-Result<std::string> file_identity(const std::string& path);
+// The digest of every byte: SHA-256 over the digests of pieces, which threads share. Files that differ
+// anywhere have different names, whatever their size, time or place. pool may be null.
+std::string content_identity(std::span<const std::byte> bytes, ThreadPool* pool);
+
+// That of a file.
+Result<std::string> file_identity(const std::string& path, ThreadPool* pool = nullptr);
 
 }  // namespace clasp::engine

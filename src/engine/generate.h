@@ -9,45 +9,40 @@
 #include <string_view>
 #include <vector>
 
+#include "clasp/engine.h"
 #include "clasp/status.h"
-#include "engine/decoder_session.h"
+#include "engine/executor.h"
 #include "engine/sampler.h"
 
 namespace clasp::engine {
 
-// decode() calls that generating up to max_tokens needs: PrefillRequest::room. The last token is
+// Steps that generating up to max_tokens needs: PrefillRequest::room. The last token is
 // never fed back.
 constexpr std::int32_t room_for(std::int32_t max_tokens) {
     return max_tokens > 0 ? max_tokens - 1 : 0;
 }
 
-enum class StopReason : std::uint8_t {
-    End,        // the model ended its answer
-    MaxTokens,  // the limit of the request
-    Cancelled,
-};
-std::string_view stop_reason_name(StopReason reason);  // "end", "max_tokens", "cancelled"
-
 struct GenerateOptions {
     std::int32_t max_tokens = 256;
     SamplingOptions sampling = {};
+    std::vector<std::string> stop = {};  // texts that end the answer; none is empty
     // Gets the answer piece by piece, each whole UTF-8 characters; the pieces joined are the answer.
     std::function<void(std::string_view text)> on_text = {};
     const std::atomic<bool>* cancel = nullptr;
 };
 
 struct GenerateResult {
-    std::string text;                  // without white space at its ends
+    std::string text;                  // without white space at its ends and without a stop text
     std::vector<std::int32_t> tokens;  // without the one that ended the answer
-    StopReason reason = StopReason::End;
+    Stopped reason = Stopped::End;
     double decode_ms = 0;
     // From the call until the first token's text was there to hand on; 0 when there is no token.
     double first_token_ms = 0;
 };
 
-// Continues a session whose prefill gave first_logits. Errors with TooLarge before the first token when
-// the session reserved too little room. A cancelled generation is no error: the text so far is returned.
-Result<GenerateResult> generate(DecoderSession& session, std::span<const float> first_logits,
+// Continues a sequence whose last token gave first_logits. Errors with TooLarge before the first token when
+// the sequence has too little room. A cancelled generation is no error: the text so far is returned.
+Result<GenerateResult> generate(Executor& executor, Sequence& sequence, std::span<const float> first_logits,
                                 const GenerateOptions& options);
 
 }  // namespace clasp::engine

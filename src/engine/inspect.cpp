@@ -5,9 +5,11 @@
 
 #include "base/mapped_file.h"
 #include "base/text.h"
+#include "engine/pair_check.h"
 #include "model/gguf_metadata.h"
 #include "model/gguf_reader.h"
 #include "model/text_config.h"
+#include "model/text_file.h"
 #include "model/vision_model.h"
 
 namespace clasp {
@@ -54,7 +56,7 @@ Status read_vision(std::span<const std::byte> bytes, GgufFileInfo& info) {
     return ok_status();
 }
 
-Status read_text(const model::GgufReader& file, GgufFileInfo& info) {
+Status read_text(const base::InputFile& input, const model::GgufReader& file, GgufFileInfo& info) {
     CLASP_ASSIGN_OR_RETURN(const model::TextConfig config, model::read_text_config(file));
     TextFileInfo out;
     out.n_layers = static_cast<std::size_t>(config.n_layers);
@@ -66,14 +68,14 @@ Status read_text(const model::GgufReader& file, GgufFileInfo& info) {
     out.vocabulary = static_cast<std::size_t>(config.vocabulary);
     out.context_length = static_cast<std::size_t>(config.context_length);
     info.text = out;
-    CLASP_RETURN_IF_ERROR(model::check_vocabulary(file));
-    return model::check_text_tensors(file, config);
+    return model::check_text_file(input, file);
 }
 
 }  // namespace
 
 Result<GgufFileInfo> inspect_gguf(const std::string& path) {
-    CLASP_ASSIGN_OR_RETURN(const base::MappedFile mapped, base::MappedFile::open(path));
+    CLASP_ASSIGN_OR_RETURN(const base::InputFile input, base::InputFile::open(path));
+    CLASP_ASSIGN_OR_RETURN(const base::MappedFile mapped, base::MappedFile::map(input));
     auto file = model::GgufReader::parse(mapped.bytes());
     if (!file) return file.status().with_context(base::path_in_quotes(path));
     GgufFileInfo info;
@@ -82,11 +84,40 @@ Result<GgufFileInfo> inspect_gguf(const std::string& path) {
     info.architecture = text_value(*file, "general.architecture");
     info.name = text_value(*file, "general.name");
     count_tensors(*file, info);
-    const Status usable =
-        info.architecture == kVisionArchitecture ? read_vision(mapped.bytes(), info) : read_text(*file, info);
+    const Status usable = info.architecture == kVisionArchitecture ? read_vision(mapped.bytes(), info)
+                                                                   : read_text(input, *file, info);
     info.is_supported = usable.ok();
     info.reason = usable.message();
+    if (info.is_supported && info.text) {
+        info.needs = "a vision file that gives tokens of width " + std::to_string(info.text->width);
+    }
+    if (info.is_supported && info.vision) {
+        info.needs = "a text model of width " + std::to_string(info.vision->output_width);
+    }
     return info;
+}
+
+Result<ImageLayout> inspect_picture(const std::string& path, PixelSize picture) {
+    CLASP_ASSIGN_OR_RETURN(const base::MappedFile mapped, base::MappedFile::open(path));
+    auto layout = model::plan_vision(mapped.bytes(), picture, model::Compat::Original);
+    if (!layout) return layout.status().with_context(base::path_in_quotes(path));
+    return layout;
+}
+
+Status check_pair(const GgufFileInfo& text, const GgufFileInfo& vision) {
+    const auto usable = [](const GgufFileInfo& info) -> Status {
+        if (info.is_supported) return ok_status();
+        return Status(Code::Unsupported, info.reason).with_context(base::path_in_quotes(info.path));
+    };
+    CLASP_RETURN_IF_ERROR(usable(text));
+    CLASP_RETURN_IF_ERROR(usable(vision));
+    if (!text.text) return {Code::InvalidArgument, base::path_in_quotes(text.path) + " is not a text model"};
+    if (!vision.vision) {
+        return {Code::InvalidArgument, base::path_in_quotes(vision.path) + " is not a vision file"};
+    }
+    return engine::check_pair(
+        {text.path, text.text->width, text.text->context_length},
+        {vision.path, vision.vision->output_width, vision.vision->grid.height * vision.vision->grid.width});
 }
 
 }  // namespace clasp

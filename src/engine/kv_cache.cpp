@@ -9,6 +9,19 @@
 namespace clasp::engine {
 namespace {
 
+// Copies the first cells of a tensor to another of the same width and type.
+void copy_cells(const ggml_tensor* from, ggml_tensor* to, std::int64_t n) {
+    const std::size_t bytes = static_cast<std::size_t>(n) * from->nb[1];
+    if (bytes == 0) return;
+    if (ggml_backend_buffer_is_host(from->buffer)) {
+        ggml_backend_tensor_set(to, from->data, 0, bytes);
+        return;
+    }
+    std::vector<std::byte> staging(bytes);
+    ggml_backend_tensor_get(from, staging.data(), 0, bytes);
+    ggml_backend_tensor_set(to, staging.data(), 0, bytes);
+}
+
 // Plain memory of the device that runs a block, found through one of its weights: those may be in a
 // layout of their own that only weights can have.
 ggml_backend_buffer_type_t plain_type_of(const ggml_tensor* weight, const model::Compute& compute) {
@@ -24,6 +37,7 @@ ggml_backend_buffer_type_t plain_type_of(const ggml_tensor* weight, const model:
 struct KvCache::Part {
     ggml_context* context = nullptr;
     ggml_backend_buffer_t buffer = nullptr;
+    std::size_t first_layer = 0;
 
     Part() = default;
     ~Part() {
@@ -35,9 +49,11 @@ struct KvCache::Part {
 };
 
 KvCache::KvCache(const model::TextModel& model, ggml_type type)
-    : model_(model), type_(type), layers_(model.weights().blocks.size()) {}
+    : model_(&model), type_(type), layers_(model.weights().blocks.size()) {}
 
 KvCache::~KvCache() = default;
+KvCache::KvCache(KvCache&& other) noexcept = default;
+KvCache& KvCache::operator=(KvCache&& other) noexcept = default;
 
 void KvCache::clear() {
     parts_.clear();
@@ -48,8 +64,8 @@ Status KvCache::allocate(std::size_t first, std::size_t last, std::int64_t capac
     std::map<ggml_backend_buffer_type_t, std::vector<std::size_t>> by_type;
     for (std::size_t i = first; i < last; ++i) {
         CLASP_CHECK(layers_[i].capacity == 0);
-        const ggml_tensor* weight = model_.weights().blocks[i].attention_out;
-        by_type[plain_type_of(weight, *model_.compute())].push_back(i);
+        const ggml_tensor* weight = model_->weights().blocks[i].attention_out;
+        by_type[plain_type_of(weight, *model_->compute())].push_back(i);
     }
     for (const auto& [type, layers] : by_type) CLASP_RETURN_IF_ERROR(allocate_on(type, layers, capacity));
     return ok_status();
@@ -58,10 +74,11 @@ Status KvCache::allocate(std::size_t first, std::size_t last, std::int64_t capac
 Status KvCache::allocate_on(ggml_backend_buffer_type_t buffer_type, const std::vector<std::size_t>& layers,
                             std::int64_t capacity) {
     auto part = std::make_unique<Part>();
+    part->first_layer = layers.front();
     part->context = ggml_init(
         {.mem_size = ggml_tensor_overhead() * 2 * layers.size(), .mem_buffer = nullptr, .no_alloc = true});
     if (part->context == nullptr) return {Code::OutOfMemory, "no memory for the description of the KV cache"};
-    const std::int64_t width = model_.config().kv_width();
+    const std::int64_t width = model_->config().kv_width();
     for (const std::size_t i : layers) {
         layers_[i].keys = ggml_new_tensor_2d(part->context, type_, width, capacity);
         layers_[i].values = ggml_new_tensor_2d(part->context, type_, width, capacity);
@@ -74,6 +91,28 @@ Status KvCache::allocate_on(ggml_backend_buffer_type_t buffer_type, const std::v
                                        " layers with " + std::to_string(capacity) + " cells"};
     }
     parts_.push_back(std::move(part));
+    return ok_status();
+}
+
+void KvCache::copy_layers(const KvCache& from, std::size_t first, std::size_t last) {
+    CLASP_CHECK(type_ == from.type_ && layers_.size() == from.layers_.size());
+    for (std::size_t i = first; i < last; ++i) {
+        const KvLayer& source = from.layers_[i];
+        CLASP_CHECK(source.used <= layers_[i].capacity);
+        copy_cells(source.keys, layers_[i].keys, source.used);
+        copy_cells(source.values, layers_[i].values, source.used);
+        layers_[i].used = source.used;
+    }
+}
+
+Status KvCache::resize(std::size_t first, std::size_t last, std::int64_t capacity) {
+    KvCache other(*model_, type_);
+    CLASP_RETURN_IF_ERROR(other.allocate(first, last, capacity));
+    other.copy_layers(*this, first, last);
+    std::erase_if(parts_,
+                  [&](const auto& part) { return part->first_layer >= first && part->first_layer < last; });
+    for (std::size_t i = first; i < last; ++i) layers_[i] = other.layers_[i];
+    for (auto& part : other.parts_) parts_.push_back(std::move(part));
     return ok_status();
 }
 

@@ -25,6 +25,8 @@ class KvCache {
     // type is F16 or F32. The model must outlive the cache.
     KvCache(const model::TextModel& model, ggml_type type);
     ~KvCache();
+    KvCache(KvCache&& other) noexcept;
+    KvCache& operator=(KvCache&& other) noexcept;
     KvCache(const KvCache&) = delete;
     KvCache& operator=(const KvCache&) = delete;
 
@@ -33,9 +35,16 @@ class KvCache {
     // Allocates layers first ... last - 1 with `capacity` empty cells each, where the weights of those
     // layers are. They must not be allocated yet.
     Status allocate(std::size_t first, std::size_t last, std::int64_t capacity);
+    // Copies what layers first ... last - 1 of another cache of the same model and type hold. Here they must
+    // be allocated with room for it.
+    void copy_layers(const KvCache& from, std::size_t first, std::size_t last);
+    // Gives layers first ... last - 1, which were allocated together, another number of cells, at least as
+    // many as they use. After an error nothing has changed.
+    Status resize(std::size_t first, std::size_t last, std::int64_t capacity);
 
     [[nodiscard]] KvLayer& layer(std::size_t i) { return layers_[i]; }
     [[nodiscard]] const KvLayer& layer(std::size_t i) const { return layers_[i]; }
+    [[nodiscard]] ggml_type type() const { return type_; }
     // Sum over the allocated buffers.
     [[nodiscard]] std::size_t bytes() const;
 
@@ -45,7 +54,7 @@ class KvCache {
     Status allocate_on(ggml_backend_buffer_type_t buffer_type, const std::vector<std::size_t>& layers,
                        std::int64_t capacity);
 
-    const model::TextModel& model_;
+    const model::TextModel* model_;
     ggml_type type_;
     std::vector<KvLayer> layers_;
     std::vector<std::unique_ptr<Part>> parts_;

@@ -2,20 +2,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <set>
 #include <string>
-
-#include "ggml.h"
 
 namespace clasp::engine {
 
 LiveRows::LiveRows(const std::vector<bool>& is_visual) {
     rows_.resize(is_visual.size());
     std::int32_t n_visual = 0;
+    std::int32_t image = -1;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
         rows_[i].sequence_index = static_cast<std::int32_t>(i);
-        rows_[i].position = static_cast<std::int32_t>(i);
-        if (is_visual[i]) rows_[i].visual_index = n_visual++;
+        rows_[i].position = model::text_position(static_cast<std::int32_t>(i));
+        if (!is_visual[i]) continue;
+        if (i == 0 || !is_visual[i - 1]) ++image;
+        rows_[i].visual_index = n_visual++;
+        rows_[i].image = image;
     }
 }
 
@@ -36,6 +38,32 @@ std::int32_t LiveRows::find(std::int32_t sequence_index) const {
 bool LiveRows::has_masses() const {
     return std::any_of(rows_.begin(), rows_.end(), [](const LiveRow& row) { return row.mass != 1.0F; });
 }
+
+std::size_t LiveRows::n_fixed() const {
+    return static_cast<std::size_t>(std::count_if(rows_.begin(), rows_.end(), [](const LiveRow& row) {
+        return row.is_carried && row.line != kNoLine;
+    }));
+}
+
+namespace {
+
+// Takes out the carried rows whose line has no visual token any more. stay and rows belong together.
+void drop_empty_lines(std::vector<std::int32_t>& stay, std::vector<LiveRow>& rows) {
+    std::set<std::int32_t> lines;
+    for (const LiveRow& row : rows) {
+        if (row.visual_index >= 0) lines.insert(row.line);
+    }
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (rows[i].is_carried && rows[i].line != kNoLine && !lines.contains(rows[i].line)) continue;
+        rows[n] = rows[i];
+        stay[n++] = stay[i];
+    }
+    rows.resize(n);
+    stay.resize(n);
+}
+
+}  // namespace
 
 Result<std::vector<std::int32_t>> LiveRows::apply(const StageChoice& choice, PositionRule positions) {
     if (!choice.masses.empty() && choice.masses.size() != choice.kept.size()) {
@@ -85,30 +113,14 @@ Result<std::vector<std::int32_t>> LiveRows::apply(const StageChoice& choice, Pos
                                                  std::to_string(choice.kept[k]) +
                                                  ", which is not alive or out of ascending order");
     }
+    drop_empty_lines(stay, next);
     rows_ = std::move(next);
     if (positions == PositionRule::Compact) {
-        for (std::size_t i = 0; i < rows_.size(); ++i) rows_[i].position = static_cast<std::int32_t>(i);
+        for (std::size_t i = 0; i < rows_.size(); ++i) {
+            rows_[i].position = model::text_position(static_cast<std::int32_t>(i));
+        }
     }
     return stay;
-}
-
-std::vector<float> key_biases(std::span<const LiveRow> rows) {
-    std::vector<float> biases;
-    biases.reserve(rows.size());
-    for (const LiveRow& row : rows) biases.push_back(std::log(row.mass));
-    return biases;
-}
-
-std::vector<std::uint16_t> causal_mask(std::span<const float> key_bias, std::size_t first, std::size_t n) {
-    const std::size_t n_keys = first + n;
-    const ggml_fp16_t hidden = ggml_fp32_to_fp16(-std::numeric_limits<float>::infinity());
-    std::vector<ggml_fp16_t> visible(n_keys);
-    for (std::size_t k = 0; k < n_keys; ++k) visible[k] = ggml_fp32_to_fp16(key_bias[k]);
-    std::vector<std::uint16_t> mask(n_keys * n, hidden);
-    for (std::size_t i = 0; i < n; ++i) {
-        std::copy_n(visible.begin(), first + i + 1, mask.begin() + static_cast<std::ptrdiff_t>(i * n_keys));
-    }
-    return mask;
 }
 
 }  // namespace clasp::engine

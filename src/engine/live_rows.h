@@ -1,5 +1,5 @@
 // Which tokens of a prompt are still alive between two decoder blocks. Applying a selection is here, in
-// one place: rows, positions, masses and the attention mask follow from it.
+// one place: rows, positions and masses follow from it.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,23 @@
 
 #include "clasp/select.h"
 #include "clasp/status.h"
+#include "model/positions.h"
 
 namespace clasp::engine {
 
 // One token of the prompt. Text tokens have visual_index -1; visual tokens are numbered from 0 over all
 // images of the prompt, in the order in which they entered.
+inline constexpr std::int32_t kNoLine = -1;
 struct LiveRow {
     std::int32_t sequence_index = 0;  // place in the prompt as it entered
-    std::int32_t position = 0;        // for the rotation of queries and keys
+    model::Position position = {};    // for the rotation of queries and keys, and for windows
     std::int32_t visual_index = -1;
-    float mass = 1.0F;  // how many tokens of the unpruned prompt it stands for
+    std::int32_t image = -1;  // number of the run of visual tokens that it came with
+    float mass = 1.0F;        // how many tokens of the unpruned prompt it stands for
+    // Neither text of the prompt nor a token that is chosen: a row that an image brings along, such as a line
+    // break. One with a line lives while a visual token of that line does; without, always.
+    bool is_carried = false;
+    std::int32_t line = kNoLine;
 };
 
 // What kept tokens do with their positions when others leave.
@@ -59,8 +66,11 @@ class LiveRows {
     // The row that holds a token of the prompt, or -1 if it was dropped.
     [[nodiscard]] std::int32_t find(std::int32_t sequence_index) const;
     [[nodiscard]] bool has_masses() const;
+    // Carried rows that go with tokens.
+    [[nodiscard]] std::size_t n_fixed() const;
 
-    // Drops every visual token that the choice does not keep; text stays. Returns the rows that stay, in
+    // Drops every visual token that the choice does not keep, and the carried rows of lines without any; text
+    // stays. Returns the rows that stay, in
     // their new order, as row numbers before the call. An index that is out of order, out of range or not
     // alive, and a mass that is not a positive finite number, are refused, and nothing changes then.
     Result<std::vector<std::int32_t>> apply(const StageChoice& choice,
@@ -69,13 +79,5 @@ class LiveRows {
    private:
     std::vector<LiveRow> rows_;
 };
-
-// ln(mass) per row: what is added to the attention logits of that row's key.
-std::vector<float> key_biases(std::span<const LiveRow> rows);
-
-// A causal mask in half precision for queries first ... first + n - 1 of a sequence of keys with the
-// given biases: entry [i][k] is bias[k] if key k is at or before query first + i, else -inf. Keys after
-// the last query have no column.
-std::vector<std::uint16_t> causal_mask(std::span<const float> key_bias, std::size_t first, std::size_t n);
 
 }  // namespace clasp::engine

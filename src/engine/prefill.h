@@ -31,6 +31,16 @@ struct PromptPart {
     std::span<const std::int32_t> places = {};
     std::int32_t n_unpruned = 0;
     std::span<const float> masses = {};
+    // Where each embedding stands, counted from the part's beginning, and how many positions the whole part
+    // takes, lost tokens included; borrowed. Empty: one position after the other, by places if there are any.
+    std::span<const model::Position> offsets = {};
+    std::int32_t n_positions = 0;
+    std::int32_t n_lost_before = 0;  // tokens between this part and the one before of which none is left
+    // Of an image, borrowed: per embedding, the line that it stands in, and 1 if it is carried along instead
+    // of being chosen (LiveRow). Empty: no lines, all are chosen. Text of an image is always carried.
+    std::span<const std::int32_t> lines = {};
+    std::span<const std::uint8_t> is_carried = {};
+    bool is_text_of_image = false;
 };
 
 // What a selector wants to see at a stage. Tokens are named by their place in the prompt as it entered.
@@ -55,6 +65,7 @@ struct PrefillStage {
 // What a selector sees; valid during the call. Columns are the live visual tokens, in order.
 struct StageView {
     std::int32_t layer = 0;
+    StageMode mode = StageMode::Before;
     std::size_t stage = 0;                  // number of the stage in the request
     std::span<const TokenIndex> live = {};  // visual indices
     std::span<const float> scores = {};     // per live token, without any mass
@@ -75,20 +86,24 @@ struct PrefillRequest {
     std::span<const PrefillStage> stages = {};            // rising layers
     StageSelector selector = {};                          // called once per stage, on the calling thread
     PositionRule positions = PositionRule::Keep;
-    std::int32_t room = 0;                      // decode() calls to reserve cells for
+    std::int32_t room = 0;                      // further tokens to reserve cells for
     const std::atomic<bool>* cancel = nullptr;  // checked often; may be null
+    // Decoder layers that are done, with fractions, rising; on the calling thread. May be empty.
+    std::function<void(double layers)> on_layers = {};
 };
 
 struct StageResult {
     std::int32_t layer = 0;
     std::size_t n_before = 0;  // visual tokens
     std::size_t n_after = 0;
+    std::size_t n_fixed_after = 0;
 };
 
 struct PrefillResult {
     std::vector<float> logits;                 // of the last token
     std::vector<std::int32_t> rows_per_layer;  // tokens that each block processed, text included
     std::vector<std::int32_t> visual_per_layer;
+    std::vector<std::int32_t> fixed_per_layer;  // rows carried with them
     std::vector<StageResult> stages;
     std::size_t kv_bytes = 0;
     double prefill_ms = 0;  // all but the selector

@@ -1,95 +1,17 @@
 #include "engine/prompt.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
-#include <optional>
 #include <utility>
 
+#include "engine/chat_template.h"
 #include "llama.h"
-#include "model/llama_text.h"
 
 namespace clasp::engine {
 namespace {
 
-// Stand for what is not template text while a template is applied; the user's words are put in
-// afterwards, so these cannot be mistaken for them.
-constexpr std::string_view kImageMark = "{{clasp-image}}";
-constexpr std::string_view kQuestionMark = "{{clasp-question}}";
-
-constexpr std::string_view kVicunaSystem =
-    "A chat between a curious human and an artificial intelligence assistant. "
-    "The assistant gives helpful, detailed, and polite answers to the human's questions.";
-
-std::string user_turn(std::size_t n_images) {
-    std::string turn;
-    for (std::size_t i = 0; i < n_images; ++i) {
-        turn += kImageMark;
-        turn += '\n';
-    }
-    turn += kQuestionMark;
-    return turn;
-}
-
-std::string render_vicuna(std::string_view system, std::size_t n_images) {
-    std::string text(system);
-    if (!text.empty()) text += ' ';
-    return text + "USER: " + user_turn(n_images) + " ASSISTANT:";
-}
-
-// Nothing when libllama does not know the template.
-std::optional<std::string> render_known(const std::string& chat_template, const std::string& system,
-                                        std::size_t n_images) {
-    const std::string turn = user_turn(n_images);
-    std::vector<llama_chat_message> messages;
-    if (!system.empty()) messages.push_back({"system", system.c_str()});
-    messages.push_back({"user", turn.c_str()});
-    return model::apply_chat_template(chat_template, messages);
-}
-
-// The family that LLaVA-1.5 belongs to; libllama's rendering of it has other white space than the
-// original.
-bool is_vicuna(std::string_view chat_template) {
-    return chat_template == "vicuna" || chat_template.find("ASSISTANT:") != std::string_view::npos;
-}
-
-// A file whose own template begins with the user's turn was trained without the system sentence.
-std::string_view vicuna_system(const std::optional<std::string>& own, const std::string& asked) {
-    const bool is_own = asked.empty() && own && *own != "vicuna";
-    return is_own && own->find("A chat between") == std::string::npos ? std::string_view() : kVicunaSystem;
-}
-
-struct Rendered {
-    std::string text;
-    std::string name;
-    std::string note;
-};
-
-Result<Rendered> render(const model::TextModel& model, std::size_t n_images, const PromptOptions& options) {
-    if (options.system.find("{{clasp-") != std::string::npos) {
-        return Status(Code::InvalidArgument, "the system text contains \"{{clasp-\", which is reserved");
-    }
-    const std::optional<std::string> own = model.chat_template();
-    const std::string& asked = options.chat_template;
-    if (!asked.empty() && asked != "llava-1.5") {
-        auto text = render_known(asked, options.system, n_images);
-        if (text) return Rendered{*text, asked, ""};
-        return Status(Code::NotFound, "libllama knows no chat template \"" + asked + "\"");
-    }
-    const auto vicuna = [&](std::string_view usual) {
-        return render_vicuna(options.system.empty() ? usual : options.system, n_images);
-    };
-    if (asked.empty() && own && !is_vicuna(*own)) {
-        auto text = render_known(*own, options.system, n_images);
-        if (text) return Rendered{*text, "file", ""};
-        return Rendered{vicuna(kVicunaSystem), "llava-1.5",
-                        "the file's chat template is not one that is known; using that of LLaVA-1.5"};
-    }
-    return Rendered{vicuna(vicuna_system(own, asked)), "llava-1.5", ""};
-}
-
-// Collects one text piece. Template text and the user's words that stand next to each other are
-// tokenised together, as they were in training; only control tokens of the template cut the text.
+// Collects one text piece. What the template and people say next to each other is tokenised together, as it
+// was in training; only control tokens of the template cut the text.
 class PieceBuilder {
    public:
     explicit PieceBuilder(const model::TextModel& model) : model_(model) {}
@@ -107,10 +29,10 @@ class PieceBuilder {
         return ok_status();
     }
 
-    void add_user(std::string_view text) {
-        user_begin_ = run_.size();
+    void add_said(std::string_view text, bool is_question) {
+        if (is_question && user_begin_ == user_end_) user_begin_ = run_.size();
         run_ += text;
-        user_end_ = run_.size();
+        if (is_question) user_end_ = run_.size();
     }
 
     Status flush() {
@@ -191,16 +113,14 @@ class PieceBuilder {
 
 }  // namespace
 
-Result<Prompt> build_prompt(const model::TextModel& model, std::string_view question, std::size_t n_images,
+Result<Prompt> build_prompt(const model::TextModel& model, std::span<const Message> messages,
                             const PromptOptions& options) {
-    CLASP_ASSIGN_OR_RETURN(const Rendered rendered, render(model, n_images, options));
+    CLASP_ASSIGN_OR_RETURN(const RenderedChat chat, render_chat(model, messages, options.chat_template));
     Prompt prompt;
-    prompt.chat_template = rendered.name;
-    prompt.note = rendered.note;
+    prompt.chat_template = chat.name;
+    prompt.note = chat.note;
 
     PieceBuilder builder(model);
-    std::int32_t image = 0;
-    bool has_question = false;
     const auto finish_text = [&]() -> Status {
         CLASP_RETURN_IF_ERROR(builder.flush());
         const std::int32_t bos = llama_vocab_bos(model.vocabulary());
@@ -212,28 +132,20 @@ Result<Prompt> build_prompt(const model::TextModel& model, std::string_view ques
         if (!piece.tokens.empty()) prompt.pieces.push_back(std::move(piece));
         return ok_status();
     };
-    std::string_view rest = rendered.text;
-    while (true) {
-        const std::size_t next_image = rest.find(kImageMark);
-        const std::size_t next_question = rest.find(kQuestionMark);
-        const std::size_t next = std::min(next_image, next_question);
-        CLASP_RETURN_IF_ERROR(builder.add_template(rest.substr(0, next)));
-        if (next == std::string_view::npos) break;
-        if (next == next_question) {
-            builder.add_user(question);
-            has_question = true;
-            rest.remove_prefix(next + kQuestionMark.size());
-            continue;
+    std::int32_t image = 0;
+    for (const ChatSegment& segment : chat.segments) {
+        switch (segment.kind) {
+            case ChatSegment::Kind::Template:
+                CLASP_RETURN_IF_ERROR(builder.add_template(segment.text));
+                break;
+            case ChatSegment::Kind::Said: builder.add_said(segment.text, segment.is_question); break;
+            case ChatSegment::Kind::Image:
+                CLASP_RETURN_IF_ERROR(finish_text());
+                prompt.pieces.push_back({.image = image++});
+                break;
         }
-        CLASP_RETURN_IF_ERROR(finish_text());
-        prompt.pieces.push_back({.image = image++});
-        rest.remove_prefix(next + kImageMark.size());
     }
     CLASP_RETURN_IF_ERROR(finish_text());
-    if (!has_question || static_cast<std::size_t>(image) != n_images) {
-        return Status(Code::Unsupported,
-                      "the chat template \"" + rendered.name + "\" leaves out the question or an image");
-    }
     return prompt;
 }
 

@@ -1,5 +1,5 @@
-// From a question and a number of images to the tokens of a chat prompt with places for the images, and
-// from there to the layout of the sequence that the decoder sees.
+// From a conversation to the tokens of a chat prompt with places for the images, and from there to the layout
+// of the sequence that the decoder sees.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "clasp/engine.h"
 #include "clasp/status.h"
 #include "model/text_model.h"
 
@@ -16,17 +17,15 @@ namespace clasp::engine {
 
 struct PromptOptions {
     // A template that libllama knows by name ("vicuna", "chatml", "llama3", ...), or empty: the file's
-    // own if libllama recognises it, else that of LLaVA-1.5.
+    // own if libllama recognises it, else the usual one of the architecture, for llama that of LLaVA-1.5.
     std::string chat_template = {};
-    // Replaces the template's own system text, if it has one.
-    std::string system = {};
 };
 
 // A run of text tokens, or the place of one image.
 struct PromptPiece {
     std::int32_t image = -1;  // number of the image, or -1 for text
     std::vector<std::int32_t> tokens = {};
-    std::vector<bool> is_instruction = {};  // per token: part of what the user wrote
+    std::vector<bool> is_instruction = {};  // per token: part of what the user wrote in the last message
 };
 
 struct Prompt {
@@ -35,14 +34,17 @@ struct Prompt {
     std::string note;           // a sentence for the log when something had to be guessed, else empty
 };
 
-// Images stand before the question, each followed by a line break, as LLaVA was trained. The user's
-// words never become control tokens; those of the template do.
-Result<Prompt> build_prompt(const model::TextModel& model, std::string_view question, std::size_t n_images,
+// The last message is the user's. Images are numbered over the whole conversation, and each is followed by a
+// line break, as LLaVA was trained. A system message replaces the template's own system text. What people and
+// models said never becomes a control token; the template's own words do. Errors (invalid_argument): no
+// message, a system message that is not the first, a picture that the user did not send, two messages of one
+// side after each other.
+Result<Prompt> build_prompt(const model::TextModel& model, std::span<const Message> messages,
                             const PromptOptions& options = {});
 
 // Which tokens score the visual ones.
 enum class ReferenceMode : std::uint8_t {
-    Instruction,  // the user's words after the last image
+    Instruction,  // the user's last words, as far as they stand after the last image
     Last,         // the last token
     Post,         // all text after the last image
     All,          // every token, visual ones too
@@ -53,7 +55,7 @@ struct PromptLayout {
     std::size_t n_tokens = 0;
     std::size_t n_visual = 0;
     std::vector<std::size_t> image_begin;   // first place of each image
-    std::vector<std::int32_t> instruction;  // places of the user's words after the last image
+    std::vector<std::int32_t> instruction;  // places of the user's last words after the last image
     std::vector<std::int32_t> post;         // places of all text after the last image
 };
 

@@ -1,7 +1,10 @@
 #include "engine/reduce_image.h"
 
 #include <algorithm>
+#include <deque>
 #include <numeric>
+#include <span>
+#include <utility>
 
 #include "base/stopwatch.h"
 #include "methods/rows.h"
@@ -12,68 +15,159 @@ namespace {
 
 using methods::Plan;
 
-// What the encoder gave, as a method sees it. Borrows from the layers.
+// What the encoder gave, as a method sees it: rows and columns are the picture's tokens, behind the class
+// token where there is one. Borrows from the layers, or from `own` when pieces had to be put together.
 struct EncoderViews {
     std::vector<methods::BlockValues> layers;
     std::vector<methods::BlockValues> class_attention;
     std::vector<methods::BlockValues> class_query;
     std::vector<methods::BlockValues> keys;
+    std::deque<std::vector<float>> own;
 };
 
 methods::BlockValues block_values(std::size_t block, const std::vector<float>& values, std::size_t width) {
     return {block, {values.data(), values.size() / width, width, width}};
 }
 
-// The parts of `all` that are asked for, in the order asked; `width` gives the width of a part's rows.
-template <typename Part, typename Values, typename Width>
-std::vector<methods::BlockValues> wanted_values(const std::vector<std::size_t>& wanted,
-                                                const std::vector<Part>& all, Values values, Width width) {
-    std::vector<methods::BlockValues> result;
-    for (const std::size_t block : wanted) {
-        for (const Part& part : all) {
-            if (part.layer == block) result.push_back(block_values(block, part.*values, width(part)));
-        }
-    }
-    return result;
+template <typename Part>
+const Part* part_of(const std::vector<Part>& parts, std::size_t block) {
+    const auto found =
+        std::find_if(parts.begin(), parts.end(), [&](const Part& part) { return part.layer == block; });
+    return found == parts.end() ? nullptr : &*found;
 }
 
-// The cache may hold more than this method reads; it sees what it asked for and nothing else.
-EncoderViews encoder_views(const model::VisionLayers& encoded, const methods::EncoderNeeds& needs) {
-    const auto tower_width = [&](const auto& /*part*/) { return encoded.width; };
-    EncoderViews views;
-    views.layers = wanted_values(needs.layers, encoded.layers, &model::LayerOutput::values, tower_width);
-    views.class_attention =
-        wanted_values(needs.class_attention, encoded.class_attention, &model::ClassAttention::per_head,
-                      [](const model::ClassAttention& part) { return part.per_head.size() / part.n_heads; });
-    views.class_query =
-        wanted_values(needs.class_query, encoded.class_query, &model::ClassQuery::values, tower_width);
-    views.keys = wanted_values(needs.keys, encoded.keys, &model::LayerKeys::values, tower_width);
-    return views;
-}
+// Puts the pieces of a picture together.
+class Arrangement {
+   public:
+    explicit Arrangement(const EncodedPicture& encoded)
+        : encoded_(encoded), cells_(model::token_cells(encoded.plan)) {
+        is_whole_ = encoded.pieces.size() == 1 && cells_.size() == encoded.plan.pieces[0].shape.n_tokens();
+        for (std::size_t i = 0; i < cells_.size(); ++i) is_whole_ = is_whole_ && cells_[i].cell == i;
+    }
+
+    // The tokens are those of the only piece, in their order.
+    [[nodiscard]] bool is_whole() const { return is_whole_; }
+    [[nodiscard]] std::size_t n_tokens() const { return cells_.size(); }
+
+    // Rows of `width` per piece, the first `skipped` of which are no tokens, in the order of the tokens.
+    void append_rows(const std::vector<const std::vector<float>*>& pieces, std::size_t width,
+                     std::size_t skipped, std::vector<float>& out) const {
+        for (const model::TokenCell& cell : cells_) {
+            const auto from =
+                pieces[cell.piece]->begin() + static_cast<std::ptrdiff_t>((skipped + cell.cell) * width);
+            out.insert(out.end(), from, from + static_cast<std::ptrdiff_t>(width));
+        }
+    }
+    [[nodiscard]] std::vector<float> rows(std::vector<std::vector<float>> pieces, std::size_t width) const {
+        if (is_whole_) return std::move(pieces.front());
+        std::vector<const std::vector<float>*> all;
+        for (const std::vector<float>& piece : pieces) all.push_back(&piece);
+        std::vector<float> out;
+        out.reserve(cells_.size() * width);
+        append_rows(all, width, 0, out);
+        return out;
+    }
+
+    // The cache may hold more than this method reads; it sees what it asked for and nothing else.
+    [[nodiscard]] EncoderViews views(const methods::EncoderNeeds& needs) const {
+        return is_whole_ || encoded_.members != nullptr ? borrowed(needs) : joined(needs);
+    }
+
+   private:
+    [[nodiscard]] EncoderViews borrowed(const methods::EncoderNeeds& needs) const {
+        const model::VisionLayers& piece = *encoded_.pieces.front();
+        EncoderViews views;
+        const auto add = [&](const std::vector<std::size_t>& blocks, const auto& parts, auto values,
+                             std::vector<methods::BlockValues>& to) {
+            for (const std::size_t block : blocks) {
+                const auto* part = part_of(parts, block);
+                if (part != nullptr) to.push_back(block_values(block, part->*values, piece.width));
+            }
+        };
+        add(needs.layers, piece.layers, &model::LayerOutput::values, views.layers);
+        add(needs.class_query, piece.class_query, &model::ClassQuery::values, views.class_query);
+        add(needs.keys, piece.keys, &model::LayerKeys::values, views.keys);
+        for (const std::size_t block : needs.class_attention) {
+            const model::ClassAttention* part = part_of(piece.class_attention, block);
+            if (part == nullptr) continue;
+            views.class_attention.push_back(
+                block_values(block, part->per_head, part->per_head.size() / part->n_heads));
+        }
+        return views;
+    }
+
+    // Several pieces have a class token each: the first one's keys stand for them all, and its attention to
+    // itself is the mean.
+    [[nodiscard]] EncoderViews joined(const methods::EncoderNeeds& needs) const {
+        const std::size_t width = encoded_.pieces.front()->width;
+        const std::size_t n_prefix = encoded_.pieces.front()->shape.n_prefix;
+        EncoderViews views;
+        for (const std::size_t block : needs.layers) {
+            std::vector<const std::vector<float>*> pieces;
+            for (const SharedLayers& piece : encoded_.pieces) pieces.push_back(&piece->find(block)->values);
+            append_rows(pieces, width, 0, views.own.emplace_back());
+            views.layers.push_back(block_values(block, views.own.back(), width));
+        }
+        for (const std::size_t block : needs.keys) {
+            std::vector<const std::vector<float>*> pieces;
+            for (const SharedLayers& piece : encoded_.pieces) {
+                pieces.push_back(&part_of(piece->keys, block)->values);
+            }
+            const auto first = pieces.front()->begin();
+            std::vector<float>& rows =
+                views.own.emplace_back(first, first + static_cast<std::ptrdiff_t>(n_prefix * width));
+            append_rows(pieces, width, n_prefix, rows);
+            views.keys.push_back(block_values(block, rows, width));
+        }
+        for (const std::size_t block : needs.class_attention) {
+            std::vector<float>& rows = views.own.emplace_back();
+            const std::size_t n_heads = part_of(encoded_.pieces.front()->class_attention, block)->n_heads;
+            for (std::size_t head = 0; head < n_heads; ++head) append_head(block, head, rows);
+            views.class_attention.push_back(block_values(block, rows, 1 + cells_.size()));
+        }
+        return views;
+    }
+
+    void append_head(std::size_t block, std::size_t head, std::vector<float>& rows) const {
+        std::vector<std::span<const float>> pieces;
+        float own = 0.0F;
+        for (const SharedLayers& piece : encoded_.pieces) {
+            const model::ClassAttention* part = part_of(piece->class_attention, block);
+            const std::size_t n_columns = part->per_head.size() / part->n_heads;
+            pieces.push_back(std::span(part->per_head).subspan(head * n_columns, n_columns));
+            own += pieces.back()[0] / static_cast<float>(encoded_.pieces.size());
+        }
+        rows.push_back(own);
+        for (const model::TokenCell& cell : cells_) rows.push_back(pieces[cell.piece][1 + cell.cell]);
+    }
+
+    const EncodedPicture& encoded_;
+    std::vector<model::TokenCell> cells_;
+    bool is_whole_ = false;
+};
 
 // One image on its way: rows that lose and merge tokens.
 class Reduction {
    public:
-    Reduction(const VisualRequest& request, std::size_t image, const model::VisionLayers& layers,
-              const std::vector<std::vector<TokenIndex>>* merged, model::VisionSession& session,
-              VisualInput& times)
+    Reduction(const VisualRequest& request, std::size_t image, const EncodedPicture& encoded,
+              model::VisionSession& session, VisualInput& times)
         : request_(request),
           image_(image),
-          layers_(layers),
-          views_(encoder_views(
-              layers, request.run != nullptr ? request.run->program().encoder : methods::EncoderNeeds())),
+          encoded_(encoded),
+          arrangement_(encoded),
+          views_(arrangement_.views(request.run != nullptr ? request.run->program().encoder
+                                                           : methods::EncoderNeeds())),
           session_(session),
           times_(times) {
-        const std::size_t n = layers.grid.height * layers.grid.width;
-        seen_.grid = layers.grid;
-        if (merged != nullptr) {
-            seen_.members = *merged;
-            for (const auto& members : *merged) {
+        seen_.plan = encoded.plan;
+        if (encoded.members != nullptr) {
+            seen_.members = *encoded.members;
+            for (const auto& members : *encoded.members) {
                 seen_.places.push_back(members.front());
                 reasons_.push_back(members.size() > 1 ? methods::Reason::Merged : methods::Reason::Coverage);
             }
         } else {
-            seen_.places.resize(n);
+            seen_.places.resize(arrangement_.n_tokens());
             std::iota(seen_.places.begin(), seen_.places.end(), TokenIndex{0});
         }
     }
@@ -81,22 +175,25 @@ class Reduction {
     Result<SeenImage> run() {
         const methods::Program* program = request_.run != nullptr ? &request_.run->program() : nullptr;
         base::Stopwatch watch;
-        CLASP_ASSIGN_OR_RETURN(std::vector<float> features, fused());
+        CLASP_ASSIGN_OR_RETURN(std::vector<std::vector<float>> pieces, fused());
         times_.fuse_ms += watch.elapsed_ms();
         // Masses go to the survivors nearest after projection, so dropped tokens have to be projected too.
         const bool with_masses = request_.mass == MassRule::Nearest;
         const bool acts_before = program != nullptr && program->has_after_encoder && is_asked();
         Plan plan;
         if (acts_before) {
+            std::vector<float> features = tokens_of(std::move(pieces), layers().width);
             CLASP_RETURN_IF_ERROR(ask(false, features, {}, plan));
             if (with_masses) {
                 CLASP_RETURN_IF_ERROR(project(features));
                 CLASP_RETURN_IF_ERROR(pass_masses(plan));
             }
             features = methods::apply_to_rows(plan, view(features), class_row());
+            CLASP_RETURN_IF_ERROR(project(features));
+            settle(plan);
+        } else {
+            CLASP_RETURN_IF_ERROR(project_pieces(pieces));
         }
-        CLASP_RETURN_IF_ERROR(project(features));
-        if (acts_before) settle(plan);
         if (program != nullptr && program->has_after_projector && is_asked()) {
             std::vector<float> gram;
             if (program->encoder.gram) {
@@ -125,20 +222,55 @@ class Reduction {
     }
     // The class token's feature, where exactly one layer is read.
     [[nodiscard]] const float* class_row() const {
-        if (request_.mix.size() != 1 || layers_.compat != model::Compat::Original) return nullptr;
-        const model::LayerOutput* layer = layers_.find(request_.mix.front().layer);
+        if (request_.mix.size() != 1 || layers().compat != model::Compat::Original) return nullptr;
+        if (encoded_.pieces.size() != 1) return nullptr;  // each has one of its own
+        const model::LayerOutput* layer = layers().find(request_.mix.front().layer);
         return layer == nullptr || layer->class_row.empty() ? nullptr : layer->class_row.data();
     }
 
-    Result<std::vector<float>> fused() {
-        if (seen_.members.empty()) return session_.fuse(layers_, request_.mix, request_.cancel);
-        return layers_.find(request_.mix.front().layer)->values;
+    // Of the first piece; what all pieces share may be read from it.
+    [[nodiscard]] const model::VisionLayers& layers() const { return *encoded_.pieces.front(); }
+
+    [[nodiscard]] std::vector<float> tokens_of(std::vector<std::vector<float>> pieces,
+                                               std::size_t width) const {
+        return seen_.members.empty() ? arrangement_.rows(std::move(pieces), width)
+                                     : std::move(pieces.front());
     }
 
+    Result<std::vector<std::vector<float>>> fused() {
+        std::vector<std::vector<float>> pieces;
+        if (!seen_.members.empty()) {
+            pieces.push_back(layers().find(request_.mix.front().layer)->values);
+            return pieces;
+        }
+        for (const SharedLayers& piece : encoded_.pieces) {
+            CLASP_ASSIGN_OR_RETURN(std::vector<float> features,
+                                   session_.fuse(*piece, request_.mix, request_.cancel));
+            pieces.push_back(std::move(features));
+        }
+        return pieces;
+    }
+
+    // Rows of whatever number, from a tower that does not merge.
     Status project(const std::vector<float>& features) {
         const base::Stopwatch watch;
-        CLASP_ASSIGN_OR_RETURN(seen_.values,
-                               session_.project_rows(features, layers_.compat, request_.cancel));
+        CLASP_ASSIGN_OR_RETURN(
+            seen_.values, session_.project_rows(features, layers().shape, layers().compat, request_.cancel));
+        times_.project_ms += watch.elapsed_ms();
+        return ok_status();
+    }
+
+    // Each piece alone, then all in their places.
+    Status project_pieces(const std::vector<std::vector<float>>& features) {
+        const base::Stopwatch watch;
+        std::vector<std::vector<float>> pieces;
+        for (std::size_t i = 0; i < features.size(); ++i) {
+            CLASP_ASSIGN_OR_RETURN(std::vector<float> tokens,
+                                   session_.project_rows(features[i], encoded_.pieces[i]->shape,
+                                                         layers().compat, request_.cancel));
+            pieces.push_back(std::move(tokens));
+        }
+        seen_.values = tokens_of(std::move(pieces), session_.model().info().output_width);
         times_.project_ms += watch.elapsed_ms();
         return ok_status();
     }
@@ -156,7 +288,7 @@ class Reduction {
         const std::size_t n = seen_.n_tokens();
         methods::ImageInput input;
         input.image = image_;
-        input.grid = {seen_.grid.height, seen_.grid.width};
+        input.grid = method_grid(seen_.plan.layout);
         input.keep = request_.keep[image_];
         input.n_heads = session_.model().info().n_heads;
         input.features = view(rows);
@@ -212,7 +344,10 @@ class Reduction {
     }
 
     void report() {
-        const auto first = static_cast<TokenIndex>(image_ * seen_.grid.height * seen_.grid.width);
+        TokenIndex first = 0;
+        for (const SeenImage& image : times_.images) {
+            first += static_cast<TokenIndex>(image.plan.layout.n_tokens());
+        }
         if (times_.reports.empty()) times_.reports.emplace_back();
         StageReport& report = times_.reports.front();
         report.site = "before";
@@ -233,7 +368,8 @@ class Reduction {
 
     const VisualRequest& request_;
     std::size_t image_;
-    const model::VisionLayers& layers_;
+    const EncodedPicture& encoded_;
+    Arrangement arrangement_;
     EncoderViews views_;
     model::VisionSession& session_;
     VisualInput& times_;
@@ -243,11 +379,9 @@ class Reduction {
 
 }  // namespace
 
-Result<SeenImage> reduce_image(const VisualRequest& request, std::size_t image,
-                               const model::VisionLayers& layers,
-                               const std::vector<std::vector<TokenIndex>>* merged,
+Result<SeenImage> reduce_image(const VisualRequest& request, std::size_t image, const EncodedPicture& encoded,
                                model::VisionSession& session, VisualInput& times) {
-    return Reduction(request, image, layers, merged, session, times).run();
+    return Reduction(request, image, encoded, session, times).run();
 }
 
 }  // namespace clasp::engine

@@ -9,11 +9,18 @@
 
 namespace clasp::engine {
 
-// merged: the members of the layers' rows when the method already merged inside the encoder, else null.
-// Adds the times of its steps to `times`, and a report of what left to times.reports.
-Result<SeenImage> reduce_image(const VisualRequest& request, std::size_t image,
-                               const model::VisionLayers& layers,
-                               const std::vector<std::vector<TokenIndex>>* merged,
+// A picture as the encoder left it.
+struct EncodedPicture {
+    const model::VisionPlan& plan;
+    std::vector<SharedLayers> pieces;  // in the order of the plan's
+    // Of the rows when the method already merged inside the encoder, which takes one piece; else null.
+    const std::vector<std::vector<TokenIndex>>* members = nullptr;
+};
+
+// Adds the times of its steps to `times`, and a report of what left to times.reports; times.images holds the
+// images before this one. Hooks before the projector, and what they read of the encoder, take a tower
+// without merging: see method_fit.h.
+Result<SeenImage> reduce_image(const VisualRequest& request, std::size_t image, const EncodedPicture& encoded,
                                model::VisionSession& session, VisualInput& times);
 
 }  // namespace clasp::engine

@@ -7,6 +7,9 @@
 #include <optional>
 
 #include "base/text.h"
+#include "engine/method_fit.h"
+#include "engine/visual_input.h"
+#include "policy/own_mass.h"
 
 namespace clasp::engine {
 
@@ -47,8 +50,27 @@ Result<ClassChoice> choose_class(const AskRequest& request, const Policy& policy
                        static_cast<double>(decision.confidence), std::string(routed_by_name(decision.by))};
 }
 
+Status check_generation(const GenerationOptions& generation) {
+    if (generation.max_tokens > kMaxAnswerTokens) {
+        return invalid("an answer of up to " + std::to_string(generation.max_tokens) +
+                       " tokens is wanted, more than the limit of " + std::to_string(kMaxAnswerTokens));
+    }
+    if (generation.stop.size() > kMaxStops) {
+        return invalid(std::to_string(generation.stop.size()) + " stop texts are more than the limit of " +
+                       std::to_string(kMaxStops));
+    }
+    for (const std::string& stop : generation.stop) {
+        if (stop.empty()) return invalid("a stop text is empty");
+        if (stop.size() > kMaxStopBytes) {
+            return invalid("a stop text of " + std::to_string(stop.size()) +
+                           " bytes is longer than the limit of " + std::to_string(kMaxStopBytes));
+        }
+    }
+    return ok_status();
+}
+
 Status check_together(const AskRequest& request) {
-    if (request.images.empty()) return invalid("a question needs at least one image");
+    CLASP_RETURN_IF_ERROR(check_generation(request.generation));
     if (!request.forced_stages.empty() && !request.schedule_name.empty()) {
         return invalid("stages and a named schedule exclude each other");
     }
@@ -67,6 +89,18 @@ Status check_mix(const Mix& mix, const Policy& policy, const model::VisionInfo& 
 }
 
 }  // namespace
+
+std::size_t RequestShape::n_visual() const {
+    std::size_t n = 0;
+    for (const ImageLayout& image : images) n += image.n_tokens();
+    return n;
+}
+
+std::size_t RequestShape::n_carried() const {
+    std::size_t n = n_text;
+    for (const ImageLayout& image : images) n += image.n_fixed;
+    return n;
+}
 
 Result<RequestPlan> plan_request(const AskRequest& request, const Policy& policy, const Router& router,
                                  const model::VisionInfo& vision) {
@@ -91,14 +125,19 @@ Result<RequestPlan> plan_request(const AskRequest& request, const Policy& policy
         CLASP_RETURN_IF_ERROR(check_mix(plan.mix, policy, vision));
     }
     plan.split = policy.classes[plan.chosen_class.id].split;
-    if (request.mass == MassRule::Nearest && !plan.method->drops) {
+    plan.mass = request.mass.value_or(
+        clasp::policy::own_mass(*plan.method, request.method.empty() ? &policy : nullptr));
+    if (plan.mass == MassRule::Nearest && !plan.method->drops) {
         return invalid("method '" + std::string(plan.method->name) +
                        "' leaves no masses: it merges what it takes away, or nothing survives it");
     }
-    plan.mass = request.mass.value_or(plan.method->uses_masses ? MassRule::Nearest : policy.mass);
-    if (!plan.method->drops) plan.mass = MassRule::None;
+    plan.method = &methods::with_masses(*plan.method, plan.mass == MassRule::Nearest);
     const bool has_schedule = !request.forced_stages.empty() || !request.schedule_name.empty();
     plan.prunes = !request.vanilla && (has_schedule || request.budget.kind != BudgetSpec::Kind::None);
+    if (!plan.prunes && !request.vanilla && !request.method.empty()) {
+        plan.notes.push_back("nothing is pruned at budget none, so method '" + request.method +
+                             "' had nothing to choose");
+    }
     return plan;
 }
 
@@ -120,6 +159,9 @@ double selection_flops(std::size_t n_visual, const DecoderShape& shape, std::siz
 constexpr double kAutoPercent = 33.0;
 // Below this share of the prefill a saving is within the noise.
 constexpr double kWorthwhile = 0.02;
+// The published schedules average up to 4 % less than the budget they are named after; further off is another
+// budget.
+constexpr double kMissedShare = 0.05;
 
 // Proportions of the counts at the stages of the paper's schedule for 192 tokens.
 constexpr std::array kPublishedProportions = {300.0, 200.0, 110.0};
@@ -200,68 +242,137 @@ Schedule schedule_of(const methods::Program& program, std::size_t n_layers) {
     return schedule;
 }
 
-// Whether a program saves clearly more than choosing costs.
-Result<bool> is_worthwhile(const methods::Program& program, const RequestShape& shape) {
+// The share of the prefill's work that a program saves, what choosing costs taken off.
+Result<double> saved_share(const methods::Program& program, const RequestShape& shape) {
     CLASP_ASSIGN_OR_RETURN(const ScheduleCost cost,
                            schedule_cost(schedule_of(program, shape.decoder.n_layers), shape.decoder,
-                                         shape.n_visual(), shape.n_text, 0));
+                                         shape.n_visual(), shape.n_carried(), 0));
     const double saved = cost.prefill_unpruned.total() - cost.prefill.total();
     const double spent =
-        selection_flops(shape.n_visual(), shape.decoder, shape.n_text, program.stages.size());
-    return saved - spent > kWorthwhile * cost.prefill_unpruned.total();
+        selection_flops(shape.n_visual(), shape.decoder, shape.n_carried(), program.stages.size());
+    return (saved - spent) / cost.prefill_unpruned.total();
 }
 
-}  // namespace
+// What the user asked for, in the words of --budget and --schedule.
+std::string asked_budget(const AskRequest& request) {
+    if (!request.forced_stages.empty()) return to_text(request.forced_stages);
+    if (!request.schedule_name.empty()) return request.schedule_name;
+    return request.vanilla ? "none" : to_text(request.budget);
+}
 
-Result<std::unique_ptr<methods::MethodRun>> start_method(const AskRequest& request, const Policy& policy,
-                                                         const RequestPlan& plan, const RequestShape& shape,
-                                                         std::vector<std::string>& notes) {
-    std::unique_ptr<methods::MethodRun> none;
-    if (!plan.prunes) return none;
+bool is_left_to_us(const AskRequest& request) {
+    return request.budget.kind == BudgetSpec::Kind::Auto && request.forced_stages.empty() &&
+           request.schedule_name.empty();
+}
+
+void prune_nothing(StartedMethod& started, std::string reason) {
+    started.run.reset();
+    started.budget.decided = "none";
+    started.budget.reason = std::move(reason);
+}
+
+methods::Setup method_setup(const AskRequest& request, const Policy& policy, const RequestPlan& plan,
+                            const RequestShape& shape) {
     methods::Setup setup;
-    const Grid grid = shape.vision.grid;
-    setup.grids.assign(shape.n_images, {grid.height, grid.width});
+    for (const ImageLayout& image : shape.images) setup.grids.push_back(method_grid(image));
     setup.n_visual = shape.n_visual();
     setup.n_layers = shape.decoder.n_layers;
     setup.vision = {.n_blocks = shape.vision.n_blocks,
                     .feature_layer = shape.vision.feature_layer,
                     .width = shape.vision.width,
-                    .n_heads = shape.vision.n_heads};
+                    .n_heads = shape.vision.n_heads,
+                    .has_class_token = shape.vision.capabilities.has_class_token};
     setup.budget = {tokens_of(request.budget, setup.n_visual), plan.budget_kind};
     setup.settings = plan.settings;
     setup.split = plan.split;
     setup.iterations = static_cast<std::uint32_t>(policy.iterations);
+    return setup;
+}
+
+// Decides whether the method that was started is worth running, and says so.
+Status settle(const AskRequest& request, const RequestShape& shape, StartedMethod& started) {
+    CLASP_ASSIGN_OR_RETURN(const double share, saved_share(started.run->program(), shape));
+    if (share <= kWorthwhile && is_left_to_us(request)) {
+        prune_nothing(started, "choosing tokens would cost about as much as it saves on this model");
+        started.notes.push_back("budget auto: not pruned, because " + started.budget.reason);
+        return ok_status();
+    }
+    const methods::Program& program = started.run->program();
+    started.notes.insert(started.notes.end(), program.notes.begin(), program.notes.end());
+    if (share <= kWorthwhile) {
+        started.notes.emplace_back(
+            "pruning this model saves about as much as choosing the tokens costs; it may not be faster");
+    }
+    if (!is_left_to_us(request) || !started.budget.reason.empty()) return ok_status();
+    started.budget.decided = to_text(BudgetSpec{BudgetSpec::Kind::Percent, kAutoPercent});
+    started.budget.reason =
+        "pruning saves about " + base::format_number(std::round(100.0 * share)) + " % of the prefill's work";
+    started.notes.push_back("budget auto: " + started.budget.decided + ", because " + started.budget.reason);
+    return ok_status();
+}
+
+}  // namespace
+
+Result<StartedMethod> start_method(const AskRequest& request, const Policy& policy, const RequestPlan& plan,
+                                   const RequestShape& shape) {
+    StartedMethod started;
+    started.budget.asked = asked_budget(request);
+    started.budget.decided = started.budget.asked;
+    if (!plan.prunes) {
+        prune_nothing(started, "");
+        return started;
+    }
+    const std::string all_stay =
+        "all " + std::to_string(shape.n_visual()) + " visual tokens fit into the budget";
+    methods::Setup setup = method_setup(request, policy, plan, shape);
     if (plan.method->uses_schedule) {
         CLASP_ASSIGN_OR_RETURN(const Schedule schedule, policy_schedule(request, policy, plan, shape));
-        if (!schedule.note.empty()) notes.push_back(schedule.note);
-        if (schedule.stages.empty()) return none;
+        if (!schedule.note.empty()) started.notes.push_back(schedule.note);
+        if (schedule.stages.empty()) {
+            prune_nothing(started, all_stay);
+            return started;
+        }
         setup.stages = schedule.stages;
         setup.stage_mode = schedule.stage_mode;
+        const bool is_policys = request.forced_stages.empty() && request.schedule_name.empty() &&
+                                plan.budget_kind == methods::BudgetKind::Average &&
+                                (!policy.forced_stages.empty() || !policy.schedule_name.empty());
+        if (is_policys) {
+            started.budget.decided = to_text(schedule.stages);
+            started.budget.reason = "policy '" + policy.name + "' fixes its schedule";
+        }
     } else {
         if (!request.schedule_name.empty()) {
             return invalid("method '" + std::string(plan.method->name) +
                            "' has stages of its own; a named schedule does not fit it");
         }
         setup.stages = request.forced_stages;
-        if (setup.stages.empty() && setup.budget.tokens >= static_cast<double>(setup.n_visual)) return none;
+        if (setup.stages.empty() && setup.budget.tokens >= static_cast<double>(setup.n_visual)) {
+            prune_nothing(started, all_stay);
+            return started;
+        }
     }
-    CLASP_ASSIGN_OR_RETURN(auto run, plan.method->start(setup));
-    const methods::Program& program = run->program();
-    if (!request.forced_stages.empty() && program.stages.empty()) {
+    CLASP_ASSIGN_OR_RETURN(started.run, plan.method->start(setup));
+    CLASP_RETURN_IF_ERROR(
+        check_method_fit(*plan.method, started.run->program(), shape.vision.capabilities, shape.images));
+    if (!request.forced_stages.empty() && started.run->program().stages.empty()) {
         return invalid("method '" + std::string(plan.method->name) +
                        "' drops tokens before the decoder; a schedule does not fit it");
     }
-    notes.insert(notes.end(), program.notes.begin(), program.notes.end());
-    CLASP_ASSIGN_OR_RETURN(const bool pays, is_worthwhile(program, shape));
-    if (pays) return run;
-    if (request.budget.kind == BudgetSpec::Kind::Auto && request.forced_stages.empty() &&
-        request.schedule_name.empty()) {
-        notes.push_back("not pruned: choosing tokens would cost about as much as it saves on this model");
-        return none;
-    }
-    notes.push_back(
-        "pruning this model saves about as much as choosing the tokens costs; it may not be faster");
-    return run;
+    CLASP_RETURN_IF_ERROR(settle(request, shape, started));
+    return started;
+}
+
+std::string missed_budget(const AskRequest& request, const RequestPlan& plan, const BudgetReport& report,
+                          std::size_t n_visual, double average) {
+    const bool has_schedule = !request.forced_stages.empty() || !request.schedule_name.empty();
+    const bool is_other = report.decided != report.asked && !is_left_to_us(request);  // the policy's schedule
+    if (report.decided == "none" || has_schedule || is_other) return {};
+    if (plan.budget_kind != methods::BudgetKind::Average) return {};
+    const double asked = tokens_of(request.budget, n_visual);
+    if (std::abs(average - asked) <= kMissedShare * asked) return {};
+    return "the budget asks for " + base::format_number(asked, 1) +
+           " visual tokens per layer on average, this run had " + base::format_number(average, 1);
 }
 
 Result<PositionRule> position_rule(const std::string& mode, const methods::MethodRun* run) {

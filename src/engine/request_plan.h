@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "clasp/engine.h"
+#include "clasp/image_layout.h"
 #include "clasp/route.h"
 #include "engine/live_rows.h"
 #include "methods/method.h"
@@ -32,23 +33,36 @@ struct RequestPlan {
 Result<RequestPlan> plan_request(const AskRequest& request, const Policy& policy, const Router& router,
                                  const model::VisionInfo& vision);
 
-// What is known of the models and the prompt before an image is seen.
+// What is known of the models, the prompt and the images' sizes before a pixel is seen.
 struct RequestShape {
-    std::size_t n_images = 0;
+    std::vector<ImageLayout> images;
     std::size_t n_text = 0;
     DecoderShape decoder;
     model::VisionInfo vision;
 
-    [[nodiscard]] std::size_t n_visual() const { return n_images * vision.n_tokens(); }
+    // Tokens of all images that a method can choose from.
+    [[nodiscard]] std::size_t n_visual() const;
+    // Tokens that no method takes away: text, and the images' fixed rows.
+    [[nodiscard]] std::size_t n_carried() const;
 };
 
-// Starts the request's method with its budget; null when nothing is to be dropped. Methods on the policy's
-// stages get the request's own schedule, else the policy's rule with the request's budget; the others their
-// own stages, or the request's. "auto" prunes only where it saves more than choosing costs. Errors: what
-// make_schedule() and the method refuse; a schedule for a method that has no stages.
-Result<std::unique_ptr<methods::MethodRun>> start_method(const AskRequest& request, const Policy& policy,
-                                                         const RequestPlan& plan, const RequestShape& shape,
-                                                         std::vector<std::string>& notes);
+struct StartedMethod {
+    std::unique_ptr<methods::MethodRun> run;  // null: nothing is to be dropped
+    BudgetReport budget;
+    std::vector<std::string> notes;  // sentences for the user
+};
+
+// Starts the request's method with its budget. Methods on the policy's stages get the request's own schedule,
+// else the policy's rule with the request's budget; the others their own stages, or the request's. "auto"
+// prunes only where it saves more than choosing costs. Errors: what make_schedule() and the method refuse; a
+// schedule for a method that has no stages.
+Result<StartedMethod> start_method(const AskRequest& request, const Policy& policy, const RequestPlan& plan,
+                                   const RequestShape& shape);
+
+// A sentence when the visual tokens that layers processed on average are clearly not those that the request
+// asked for; else empty. average: without fixed rows, which no budget counts.
+std::string missed_budget(const AskRequest& request, const RequestPlan& plan, const BudgetReport& report,
+                          std::size_t n_visual, double average);
 
 // "official": as in the authors' code, "keep" or "compact". Error: another word.
 Result<PositionRule> position_rule(const std::string& mode, const methods::MethodRun* run);

@@ -1,14 +1,15 @@
 #include "clasp/route_llm.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <exception>
 #include <mutex>
-#include <span>
 
+#include "engine/answer_scores.h"
 #include "engine/chat_model.h"
 #include "engine/route_prompt.h"
-#include "llama.h"
 #include "model/backend.h"
 
 namespace clasp {
@@ -17,138 +18,75 @@ namespace engine {
 
 namespace {
 
-struct FreeSampler {
-    void operator()(llama_sampler* sampler) const { llama_sampler_free(sampler); }
-};
-using SamplerPointer = std::unique_ptr<llama_sampler, FreeSampler>;
-
-// The answer as it grows: what has been written, and how probable each answer still is.
-class AnswerWriter {
-   public:
-    AnswerWriter(const ChatModel& model, const std::vector<std::string>& answers, llama_sampler& grammar)
-        : model_(model), answers_(answers), grammar_(grammar), probability_(answers.size(), 1.0) {}
-
-    // The likeliest token that the grammar allows.
-    Result<std::int32_t> write(std::span<const float> logits) {
-        candidates_.resize(logits.size());
-        for (std::size_t i = 0; i < logits.size(); ++i) {
-            candidates_[i] = {.id = static_cast<llama_token>(i), .logit = logits[i], .p = 0.0F};
-        }
-        llama_token_data_array array = {
-            .data = candidates_.data(), .size = candidates_.size(), .selected = -1, .sorted = false};
-        llama_sampler_apply(&grammar_, &array);
-        const std::vector<Allowed> allowed = find_allowed();
-        if (allowed.empty()) {
-            return Status(Code::Corrupt, "the router model's logits allow no answer of the list");
-        }
-        const auto best =
-            std::max_element(allowed.begin(), allowed.end(),
-                             [](const Allowed& a, const Allowed& b) { return a.logit < b.logit; });
-        weigh(allowed, best->logit);
-        llama_sampler_accept(&grammar_, best->token);
-        text_ += best->piece;
-        return best->token;
-    }
-
-    // Once a single answer begins with what was written, the grammar forces the rest.
-    [[nodiscard]] bool is_decided() const { return n_answers_from(text_) == 1; }
-    [[nodiscard]] IntentChooser::Choice choice() const {
-        const auto chosen = std::find_if(answers_.begin(), answers_.end(), [this](const std::string& answer) {
-            return answer.starts_with(text_);
-        });
-        const auto index = static_cast<std::size_t>(chosen - answers_.begin());
-        return {index, static_cast<float>(std::min(1.0, probability_[index]))};
-    }
-
-   private:
-    struct Allowed {
-        std::int32_t token;
-        double logit;
-        std::string piece;
-    };
-
-    // The grammar's word, and ours: each token must lead on to an answer, so that writing ends.
-    [[nodiscard]] std::vector<Allowed> find_allowed() const {
-        std::vector<Allowed> allowed;
-        for (const llama_token_data& candidate : candidates_) {
-            if (!std::isfinite(candidate.logit)) continue;
-            std::string piece = model_.piece(candidate.id);
-            if (piece.empty() || n_answers_from(text_ + piece) == 0) continue;
-            allowed.push_back({candidate.id, static_cast<double>(candidate.logit), std::move(piece)});
-        }
-        return allowed;
-    }
-
-    [[nodiscard]] std::ptrdiff_t n_answers_from(const std::string& text) const {
-        return std::count_if(answers_.begin(), answers_.end(),
-                             [&text](const std::string& answer) { return answer.starts_with(text); });
-    }
-
-    // Multiplies each answer's probability by that of the tokens that lead on to it, among those allowed:
-    // the same answer may be cut into tokens in many ways.
-    void weigh(const std::vector<Allowed>& allowed, double largest) {
-        std::vector<double> mass(answers_.size(), 0.0);
-        double total = 0.0;
-        for (const Allowed& token : allowed) {
-            const double p = std::exp(token.logit - largest);
-            const std::string grown = text_ + token.piece;
-            total += p;
-            for (std::size_t i = 0; i < answers_.size(); ++i) {
-                if (answers_[i].starts_with(grown)) mass[i] += p;
-            }
-        }
-        for (std::size_t i = 0; i < answers_.size(); ++i) probability_[i] *= mass[i] / total;
-    }
-
-    const ChatModel& model_;
-    const std::vector<std::string>& answers_;
-    llama_sampler& grammar_;
-    std::vector<double> probability_;
-    std::vector<llama_token_data> candidates_;
-    std::string text_;
-};
+using Clock = ChatModel::Clock;
 
 class LlmRouter : public IntentChooser {
    public:
-    LlmRouter(std::unique_ptr<ChatModel> model, double timeout_ms)
-        : model_(std::move(model)), timeout_ms_(timeout_ms) {}
+    LlmRouter(std::unique_ptr<ChatModel> model, double timeout_ms, LogSink log)
+        : model_(std::move(model)),
+          timeout_(std::chrono::duration_cast<Clock::duration>(
+              std::chrono::duration<double, std::milli>(timeout_ms))),
+          log_(std::move(log)) {}
 
     Result<Choice> choose(std::string_view question, const std::vector<RouteIntent>& intents) override {
         if (intents.empty()) return Status(Code::InvalidArgument, "there are no intents to choose from");
-        if (intents.size() == 1) return Choice{};
-        // Waiting for other questions counts: whoever asks wants an answer by then.
-        const auto deadline =
-            ChatModel::Clock::now() + std::chrono::duration_cast<ChatModel::Clock::duration>(
-                                          std::chrono::duration<double, std::milli>(timeout_ms_));
+        if (intents.size() == 1) return Choice{0, 1.0f, {1.0f}};
+        // Waiting for other questions counts, because whoever asks wants an answer by then; reading the list
+        // of intents does not, because it is done once and not for this question.
+        const Clock::time_point start = Clock::now();
+        const Clock::rep list_time = list_time_;
         const std::lock_guard lock(turn_);
         try {
-            return ask(question, intents, deadline);
+            CLASP_RETURN_IF_ERROR(read_list(intents));
+            return ask(question, start + timeout_ + Clock::duration(list_time_ - list_time));
         } catch (const std::exception& error) {
             return Status(Code::Internal, std::string("libllama failed: ") + error.what());
         }
     }
 
    private:
-    Result<Choice> ask(std::string_view question, const std::vector<RouteIntent>& intents,
-                       ChatModel::Clock::time_point deadline) {
-        const std::vector<std::string> answers = router_answers(intents);
-        const SamplerPointer grammar(
-            llama_sampler_init_grammar(model_->vocabulary(), router_grammar(answers).c_str(), "root"));
-        if (grammar == nullptr) return Status(Code::Unsupported, "libllama cannot read the list of intents");
-        CLASP_ASSIGN_OR_RETURN(std::vector<std::int32_t> tokens,
-                               model_->prompt(router_system_text(intents), question));
-        AnswerWriter writer(*model_, answers, *grammar);
-        while (!writer.is_decided()) {
-            CLASP_ASSIGN_OR_RETURN(const std::span<const float> logits, model_->read(tokens, deadline));
-            CLASP_ASSIGN_OR_RETURN(const std::int32_t token, writer.write(logits));
-            tokens.push_back(token);
+    // Computes the instructions and the list of intents once; their keys and values stay in the model.
+    Status read_list(const std::vector<RouteIntent>& intents) {
+        std::string text = router_system_text(intents);
+        if (text != system_text_) {
+            answers_.clear();
+            for (const std::string& answer : router_answers(intents)) {
+                CLASP_ASSIGN_OR_RETURN(std::vector<std::int32_t> tokens, model_->answer(answer));
+                answers_.push_back(std::move(tokens));
+            }
+            system_text_ = std::move(text);
         }
-        return writer.choice();
+        CLASP_ASSIGN_OR_RETURN(ChatPrompt prompt, model_->prompt(system_text_, ""));
+        prompt.tokens.resize(prompt.n_before_question);
+        if (prompt.tokens.empty() || model_->has_read(prompt.tokens)) return ok_status();
+        const Clock::time_point start = Clock::now();
+        clasp::log(log_, LogLevel::Info,
+                   "the router model reads the list of intents, " + std::to_string(prompt.tokens.size()) +
+                       " tokens; questions take less from then on");
+        const auto logits = model_->read(prompt.tokens, Clock::time_point::max());
+        list_time_ += (Clock::now() - start).count();
+        return logits.status();
+    }
+
+    Result<Choice> ask(std::string_view question, Clock::time_point deadline) {
+        CLASP_ASSIGN_OR_RETURN(const ChatPrompt prompt, model_->prompt(system_text_, question));
+        CLASP_ASSIGN_OR_RETURN(const std::vector<double> scores,
+                               score_answers(*model_, prompt.tokens, answers_, deadline));
+        Choice choice;
+        choice.intent =
+            static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
+        for (const double score : scores) choice.scores.push_back(static_cast<float>(std::min(1.0, score)));
+        choice.confidence = choice.scores[choice.intent];
+        return choice;
     }
 
     std::mutex turn_;
     std::unique_ptr<ChatModel> model_;
-    double timeout_ms_;
+    Clock::duration timeout_;
+    LogSink log_;
+    std::string system_text_;
+    std::vector<std::vector<std::int32_t>> answers_;
+    std::atomic<Clock::rep> list_time_ = 0;  // spent on lists so far
 };
 
 }  // namespace
@@ -166,7 +104,7 @@ Result<std::shared_ptr<IntentChooser>> load_llm_router(const LlmRouterOptions& o
     CLASP_ASSIGN_OR_RETURN(auto chat,
                            engine::ChatModel::load(options.model, std::move(compute), options.log));
     return std::shared_ptr<IntentChooser>(
-        std::make_shared<engine::LlmRouter>(std::move(chat), options.timeout_ms));
+        std::make_shared<engine::LlmRouter>(std::move(chat), options.timeout_ms, options.log));
 }
 
 }  // namespace clasp

@@ -15,7 +15,4 @@ std::string router_system_text(const std::vector<RouteIntent>& intents);
 // beginning of another.
 std::vector<std::string> router_answers(const std::vector<RouteIntent>& intents);
 
-// A grammar in libllama's notation whose rule "root" writes exactly these answers.
-std::string router_grammar(const std::vector<std::string>& answers);
-
 }  // namespace clasp::engine

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "base/check.h"
 #include "methods/rows.h"
@@ -57,6 +58,22 @@ StageChooser::StageChooser(StageChooserOptions options, const std::vector<Choose
     }
 }
 
+// Merged tokens may come in the method's order, but not across the rows that an image carries between them.
+void StageChooser::keep_in_order(StageChoice& choice) const {
+    const bool has_lines = std::any_of(images_.begin(), images_.end(),
+                                       [](const ImageState& image) { return image.tokens.has_lines; });
+    if (!has_lines || std::is_sorted(choice.kept.begin(), choice.kept.end())) return;
+    std::vector<std::pair<TokenIndex, float>> tokens;
+    for (std::size_t i = 0; i < choice.kept.size(); ++i) {
+        tokens.emplace_back(choice.kept[i], choice.masses.empty() ? 1.0F : choice.masses[i]);
+    }
+    std::sort(tokens.begin(), tokens.end());
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        choice.kept[i] = tokens[i].first;
+        if (!choice.masses.empty()) choice.masses[i] = tokens[i].second;
+    }
+}
+
 Result<StageChoice> StageChooser::choose(const StageView& view) {
     CLASP_CHECK(view.stage < options_.keep.size());
     // The live tokens of each image are a run of the list.
@@ -77,12 +94,14 @@ Result<StageChoice> StageChooser::choose(const StageView& view) {
 
     StageReport report;
     report.layer = static_cast<std::size_t>(view.layer);
+    report.when = view.mode;
     StageChoice choice;
     for (std::size_t image = 0; image < images_.size(); ++image) {
         if (n_live[image] == 0) continue;
         CLASP_RETURN_IF_ERROR(choose_in_image(image, view, end[image] - n_live[image], end[image],
                                               shares[image], report, choice));
     }
+    keep_in_order(choice);
     for (auto* list : {&report.kept, &report.pivots, &report.coverage, &report.merged}) {
         std::sort(list->begin(), list->end());
     }

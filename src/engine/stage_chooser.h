@@ -39,6 +39,7 @@ struct ChooserImage {
     methods::PatchGrid grid = {};
     std::span<const TokenIndex> places = {};  // per token: its patch; empty: token by token
     std::span<const float> masses = {};       // empty: all 1
+    bool has_lines = false;  // rows are carried between its tokens, so these keep their order
 };
 
 // Not thread safe.
@@ -62,6 +63,7 @@ class StageChooser {
 
     Status choose_in_image(std::size_t image, const StageView& view, std::size_t begin, std::size_t end,
                            std::size_t keep, StageReport& report, StageChoice& choice);
+    void keep_in_order(StageChoice& choice) const;
     Status pass_masses(ImageState& image, std::span<const TokenIndex> live);
     // has_reasons: false when nothing was chosen because all stay.
     void record(const ImageState& image, bool has_reasons, StageReport& report, StageChoice& choice) const;

@@ -1,5 +1,6 @@
 #include "engine/text_stream.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -49,14 +50,46 @@ std::string TextStream::push(std::string_view bytes) {
         done += character.length;
     }
     bytes_.erase(0, done);
-    return release(std::move(text));
+    return release(until_stop(std::move(text)));
 }
 
 std::string TextStream::finish() {
     const bool is_cut = !bytes_.empty();
     bytes_.clear();
-    std::string text = is_cut ? release(std::string(kReplacement)) : std::string();
+    std::string text = until_stop(is_cut ? std::string(kReplacement) : std::string());
+    text += std::exchange(held_, {});
+    text = release(std::move(text));
     space_.clear();
+    return text;
+}
+
+std::string TextStream::until_stop(std::string text) {
+    if (has_stopped_) return {};
+    if (stops_.empty()) return text;
+    text.insert(0, std::exchange(held_, {}));
+    // The one that is complete first, so that it does not matter how the text was cut into tokens.
+    std::size_t begin = 0;
+    std::size_t end = std::string::npos;
+    for (const std::string& stop : stops_) {
+        const std::size_t at = text.find(stop);
+        if (at == std::string::npos || at + stop.size() > end) continue;
+        begin = at + stop.size() == end ? std::min(begin, at) : at;
+        end = at + stop.size();
+    }
+    if (end != std::string::npos) {
+        has_stopped_ = true;
+        text.resize(begin);
+        return text;
+    }
+    // The longest end of the text that begins a stop text.
+    std::size_t n_held = 0;
+    for (const std::string& stop : stops_) {
+        for (std::size_t n = std::min(stop.size() - 1, text.size()); n > n_held; --n) {
+            if (text.ends_with(std::string_view(stop).substr(0, n))) n_held = n;
+        }
+    }
+    held_ = text.substr(text.size() - n_held);
+    text.resize(text.size() - n_held);
     return text;
 }
 

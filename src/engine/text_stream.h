@@ -3,24 +3,38 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace clasp::engine {
 
 // What comes out is always whole UTF-8 characters: a character split over tokens waits for its rest,
-// and bytes that cannot be part of one become U+FFFD. White space at both ends is left out.
+// and bytes that cannot be part of one become U+FFFD. White space at both ends is left out. The stop
+// text that is complete first ends the text and is not part of it; what may be the beginning of one waits
+// too.
 class TextStream {
    public:
-    // The text that became certain with these bytes; may be empty.
+    // No stop text is empty.
+    explicit TextStream(std::vector<std::string> stops = {}) : stops_(std::move(stops)) {}
+
+    // The text that became certain with these bytes; may be empty. Nothing comes after a stop text.
     std::string push(std::string_view bytes);
     // The rest, after the last bytes.
     std::string finish();
 
+    [[nodiscard]] bool has_stopped() const { return has_stopped_; }
+
    private:
+    // Leaves out a stop text and what follows it, and holds back what may be the beginning of one.
+    std::string until_stop(std::string text);
     std::string release(std::string text);
 
+    std::vector<std::string> stops_;
     std::string bytes_;  // the beginning of a character
+    std::string held_;   // the beginning of a stop text, perhaps
     std::string space_;  // white space that is text only if more text follows
     bool has_begun_ = false;
+    bool has_stopped_ = false;
 };
 
 }  // namespace clasp::engine

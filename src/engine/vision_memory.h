@@ -8,16 +8,21 @@
 #include <string_view>
 #include <vector>
 
+#include "clasp/image.h"
 #include "engine/feature_cache.h"
+#include "engine/single_flight.h"
 #include "model/vision_types.h"
 
 namespace clasp::engine {
 
 struct PreparedPicture {
-    std::vector<float> pixels;          // as the tower takes them
-    std::uint64_t number = 0;           // made from the pixels: the same picture has the same
-    FeatureKey key;                     // of its vision layers; empty if nothing is remembered
-    std::vector<std::string> warnings;  // of a picture that is damaged but readable
+    model::VisionPlan plan;
+    std::vector<model::PiecePixels> pieces;  // as the tower takes them
+    std::uint64_t number = 0;                // made from the pixels: the same picture has the same
+    std::vector<FeatureKey> keys;            // of the pieces' vision layers
+    std::string name;                        // under which they stay and go together
+    std::vector<std::string> warnings;       // of a picture that is damaged but readable
+    std::shared_ptr<const Image> image;      // if somebody wants to draw on it, else null
 };
 
 // Thread safe.
@@ -27,6 +32,7 @@ class VisionMemory {
     VisionMemory(std::string model_id, std::size_t max_images, std::string dir, bool gathers, LogSink log);
 
     [[nodiscard]] FeatureCache& layers() { return layers_; }
+    [[nodiscard]] SingleFlight& flights() { return flights_; }
     [[nodiscard]] const std::string& model_id() const { return model_id_; }
 
     // The last picture, if it has this name; else null.
@@ -42,6 +48,7 @@ class VisionMemory {
    private:
     std::string model_id_;
     FeatureCache layers_;
+    SingleFlight flights_;
     bool gathers_;
     std::mutex mutex_;
     std::string name_;

@@ -1,49 +1,14 @@
 #include "engine/visual_input.h"
 
 #include <algorithm>
-#include <cstring>
-#include <span>
+#include <utility>
 
-#include "base/sha256.h"
 #include "base/stopwatch.h"
-#include "clasp/image.h"
 #include "engine/reduce_image.h"
-#include "image/preprocess.h"
 
 namespace clasp::engine {
 
 namespace {
-
-Result<Image> read_image(const ImageSource& source, model::Compat compat) {
-    ImageOptions options;
-    options.apply_orientation = compat == model::Compat::Original;  // llama.cpp does not turn pictures
-    if (!source.path.empty()) return load_image(source.path, options);
-    return decode_image({reinterpret_cast<const std::uint8_t*>(source.bytes.data()), source.bytes.size()},
-                        options);
-}
-
-Result<std::vector<float>> preprocess(const Image& picture, const model::VisionInfo& info,
-                                      model::Compat compat) {
-    const auto arithmetic =
-        compat == model::Compat::Original ? image::Arithmetic::Original : image::Arithmetic::LlamaCpp;
-    CLASP_ASSIGN_OR_RETURN(const Image square, image::fit_square(picture, static_cast<int>(info.image_size),
-                                                                 image::kClipMeanColour, arithmetic));
-    image::Normalisation normalisation;
-    normalisation.mean = info.mean;
-    normalisation.deviation = info.std;
-    CLASP_ASSIGN_OR_RETURN(image::PixelPlanes planes, image::normalise(square, normalisation, arithmetic));
-    return std::move(planes.values);
-}
-
-// The preprocessed pixels already say how the picture was treated, so pixels, model and numbers are all
-// that the layers depend on.
-FeatureKey feature_key(const base::Digest& pixels, const std::string& model_id, model::Compat compat) {
-    base::Sha256 hash;
-    hash.update(model_id);
-    hash.update(compat == model::Compat::Original ? "original" : "llama.cpp");
-    hash.update(std::as_bytes(std::span(pixels)));
-    return base::to_hex(hash.finish());
-}
 
 // What the mix and the method read.
 model::EncodeRequest needed_blocks(const VisualRequest& request) {
@@ -75,6 +40,7 @@ void add_parts(std::vector<std::size_t>& blocks, const Parts& parts) {
 
 bool has_all(const model::VisionLayers& layers, const model::EncodeRequest& needed, bool needs_class_row) {
     const bool has_class_rows =
+        layers.shape.n_prefix == 0 ||
         std::none_of(layers.layers.begin(), layers.layers.end(),
                      [](const model::LayerOutput& layer) { return layer.class_row.empty(); });
     return has_blocks(layers.layers, needed.layers) &&
@@ -83,46 +49,122 @@ bool has_all(const model::VisionLayers& layers, const model::EncodeRequest& need
            (has_class_rows || !needs_class_row);
 }
 
-// The layers of an image from memory, or else encoded: together with what is there already and with what
-// other questions would need, so that methods which take turns do not push each other out.
-Result<model::VisionLayers> find_layers(const PreparedPicture& picture, const VisualRequest& request,
-                                        model::VisionSession& session, VisionMemory* memory,
-                                        double& encode_ms) {
-    const model::EncodeRequest needed = needed_blocks(request);
-    model::EncodeRequest wanted = needed;
-    const bool needs_class_row = request.run != nullptr && request.run->program().has_after_encoder;
-    if (memory != nullptr) {
-        std::optional<model::VisionLayers> known = memory->layers().find(picture.key, needed.layers);
-        if (!known) known = memory->layers().find(picture.key, {});
-        if (known && has_all(*known, needed, needs_class_row)) return std::move(*known);
-        wanted = memory->to_encode(needed);
-        if (known) {
-            add_parts(wanted.layers, known->layers);
-            add_parts(wanted.class_attention, known->class_attention);
-            add_parts(wanted.class_query, known->class_query);
-            add_parts(wanted.keys, known->keys);
-        }
-        std::vector<std::size_t> extra = request.extra_layers;
-        std::erase_if(extra, [&](std::size_t layer) { return layer >= session.model().info().n_blocks; });
-        add_blocks(wanted.layers, extra);
+std::string patches_of(const Grid& grid, std::size_t width) {
+    return std::to_string(grid.height) + " x " + std::to_string(grid.width) + " patches of width " +
+           std::to_string(width);
+}
+
+// Whether remembered layers could have come from this tower and piece. Names of files say what they hold;
+// what they hold is checked all the same before it is computed with.
+Status check_known(const model::VisionLayers& layers, const model::PieceShape& shape,
+                   const model::VisionInfo& info, model::Compat compat) {
+    const std::size_t n_values = shape.n_patches() * info.width;
+    bool fits = layers.shape == shape && layers.width == info.width && layers.compat == compat;
+    for (const model::LayerOutput& layer : layers.layers) {
+        fits = fits && layer.layer < info.n_blocks && layer.values.size() == n_values;
     }
+    if (fits) return ok_status();
+    return {Code::Corrupt, "the cached features are those of " +
+                               patches_of(layers.shape.patches, layers.width) + ", not of this picture's " +
+                               patches_of(shape.patches, info.width) + "; the picture is encoded again"};
+}
+
+// One piece of a picture on its way through the encoder.
+struct PieceTask {
+    const PreparedPicture& picture;
+    std::size_t piece;
+    const VisualRequest& request;
+    model::VisionSession& session;
+    const model::GraphProgress& progress;
+    VisualInput& input;
+
+    [[nodiscard]] const FeatureKey& key() const { return picture.keys[piece]; }
+    [[nodiscard]] const model::PiecePixels& pixels() const { return picture.pieces[piece]; }
+};
+
+// What is remembered of a piece, enough or not; null: nothing that could be used.
+SharedLayers known_layers(const PieceTask& task, const model::EncodeRequest& needed, VisionMemory& memory) {
+    SharedLayers known = memory.layers().find(task.key(), needed.layers, task.picture.name);
+    if (known == nullptr) known = memory.layers().find(task.key(), {}, task.picture.name);
+    if (known == nullptr) return nullptr;
+    const Status usable =
+        check_known(*known, task.pixels().piece.shape, task.session.model().info(), task.request.compat);
+    if (usable.ok()) return known;
+    task.input.notes.push_back(usable.message());
+    memory.layers().forget(task.key());
+    return nullptr;
+}
+
+Result<SharedLayers> encode(const PieceTask& task, const model::EncodeRequest& wanted) {
     CLASP_ASSIGN_OR_RETURN(model::VisionLayers layers,
-                           session.encode(picture.pixels, wanted, request.cancel));
-    encode_ms += layers.encode_ms;
-    if (memory != nullptr) {
-        memory->note_encoded(needed);
-        memory->layers().store(picture.key, layers);
+                           task.session.encode(task.pixels(), wanted, task.request.cancel, task.progress));
+    task.input.encode_ms += layers.encode_ms;
+    return std::make_shared<const model::VisionLayers>(std::move(layers));
+}
+
+// The layers of a piece from memory, or from a request that is encoding it, or else encoded: together with
+// what is there already and with what other questions would need, so that methods which take turns do not
+// push each other out.
+Result<SharedLayers> find_layers(const PieceTask& task, VisionMemory* memory) {
+    const model::EncodeRequest needed = needed_blocks(task.request);
+    if (memory == nullptr) return encode(task, needed);
+    const bool needs_class_row = task.request.run != nullptr && task.request.run->program().has_after_encoder;
+    const auto is_enough = [&](const model::VisionLayers& layers) {
+        return has_all(layers, needed, needs_class_row);
+    };
+    ++task.input.n_looked_up;
+    SharedLayers known = known_layers(task, needed, *memory);
+    if (known == nullptr || !is_enough(*known)) {
+        CLASP_ASSIGN_OR_RETURN(SingleFlight::Ticket ticket,
+                               memory->flights().join(task.key(), is_enough, task.request.cancel));
+        if (ticket.layers != nullptr) {
+            known = ticket.layers;
+        } else {
+            // Somebody may have landed between the look and the ticket.
+            known = known_layers(task, needed, *memory);
+            if (known == nullptr || !is_enough(*known)) {
+                model::EncodeRequest wanted = memory->to_encode(needed);
+                if (known != nullptr) {
+                    add_parts(wanted.layers, known->layers);
+                    add_parts(wanted.class_attention, known->class_attention);
+                    add_parts(wanted.class_query, known->class_query);
+                    add_parts(wanted.keys, known->keys);
+                }
+                std::vector<std::size_t> extra = task.request.extra_layers;
+                const std::size_t n_blocks = task.session.model().info().n_blocks;
+                std::erase_if(extra, [&](std::size_t layer) { return layer >= n_blocks; });
+                add_blocks(wanted.layers, extra);
+                CLASP_ASSIGN_OR_RETURN(SharedLayers layers, encode(task, wanted));
+                memory->note_encoded(needed);
+                memory->layers().store(task.key(), layers, task.picture.name);
+                ticket.mine->land(layers);
+                return layers;
+            }
+        }
     }
-    return layers;
+    ++task.input.n_found;
+    return known;
 }
 
 Result<SeenImage> see_image(const PreparedPicture& picture, const VisualRequest& request, std::size_t image,
                             model::VisionSession& session, VisionMemory* memory, VisualInput& input) {
+    std::size_t piece = 0;
+    const auto n_pieces = static_cast<double>(picture.pieces.size());
+    model::GraphProgress progress;
+    if (request.on_images) {
+        progress = [&](double share) {
+            request.on_images(static_cast<double>(image) + (static_cast<double>(piece) + share) / n_pieces);
+        };
+    }
+    EncodedPicture encoded = {picture.plan, {}, nullptr};
     const bool merges_inside = request.run != nullptr && !request.run->program().encoder_blocks.empty();
     if (!merges_inside) {
-        CLASP_ASSIGN_OR_RETURN(const model::VisionLayers layers,
-                               find_layers(picture, request, session, memory, input.encode_ms));
-        return reduce_image(request, image, layers, nullptr, session, input);
+        for (; piece < picture.pieces.size(); ++piece) {
+            CLASP_ASSIGN_OR_RETURN(SharedLayers layers,
+                                   find_layers({picture, piece, request, session, progress, input}, memory));
+            encoded.pieces.push_back(std::move(layers));
+        }
+        return reduce_image(request, image, encoded, session, input);
     }
     if (request.mix.size() != 1) {
         return Status(Code::InvalidArgument,
@@ -130,52 +172,43 @@ Result<SeenImage> see_image(const PreparedPicture& picture, const VisualRequest&
                       "layers cannot be mixed; ask for no fusion");
     }
     const model::MergePlace place = {image, request.keep[image], request.pool};
-    CLASP_ASSIGN_OR_RETURN(
-        const model::MergedLayers merged,
-        session.encode_merging(picture.pixels, needed_blocks(request), *request.run, place, request.cancel));
+    CLASP_ASSIGN_OR_RETURN(model::MergedLayers merged,
+                           session.encode_merging(picture.pieces.front(), needed_blocks(request),
+                                                  *request.run, place, request.cancel, progress));
     input.encode_ms += merged.layers.encode_ms - merged.merge_ms;
     input.select_ms += merged.merge_ms;
-    return reduce_image(request, image, merged.layers, &merged.members, session, input);
-}
-
-Result<std::shared_ptr<const PreparedPicture>> prepare(const ImageSource& source, model::Compat compat,
-                                                       const model::VisionInfo& info, VisionMemory* memory) {
-    const bool is_named = memory != nullptr && source.path.empty();  // a file may change between two requests
-    std::string name;
-    if (is_named) {
-        name = picture_name(source.bytes, compat);
-        if (auto known = memory->find_picture(name)) return known;
-    }
-    CLASP_ASSIGN_OR_RETURN(Image picture, read_image(source, compat));
-    auto prepared = std::make_shared<PreparedPicture>();
-    CLASP_ASSIGN_OR_RETURN(prepared->pixels, preprocess(picture, info, compat));
-    prepared->warnings = std::move(picture.warnings);
-    const base::Digest digest = base::sha256(std::as_bytes(std::span(prepared->pixels)));
-    std::memcpy(&prepared->number, digest.data(), sizeof prepared->number);
-    if (memory != nullptr) prepared->key = feature_key(digest, memory->model_id(), compat);
-    if (is_named) memory->keep_picture(std::move(name), prepared);
-    return std::shared_ptr<const PreparedPicture>(std::move(prepared));
+    encoded.pieces.push_back(std::make_shared<const model::VisionLayers>(std::move(merged.layers)));
+    encoded.members = &merged.members;
+    return reduce_image(request, image, encoded, session, input);
 }
 
 }  // namespace
 
-Result<VisualInput> prepare_images(const std::vector<ImageSource>& images, const VisualRequest& request,
+Result<VisualInput> prepare_images(const std::vector<PlannedPicture>& pictures, const VisualRequest& request,
                                    model::VisionSession& session, VisionMemory* memory) {
     VisualInput input;
-    for (std::size_t i = 0; i < images.size(); ++i) {
-        const ImageSource& source = images[i];
+    for (std::size_t i = 0; i < pictures.size(); ++i) {
         base::Stopwatch watch;
         CLASP_ASSIGN_OR_RETURN(const auto picture,
-                               prepare(source, request.compat, session.model().info(), memory));
+                               prepare_picture(pictures[i], session.model(), request.compat,
+                                               request.want_images, memory, request.cancel));
         for (const std::string& warning : picture->warnings) {
-            input.notes.push_back(source.path.empty() ? warning : source.path + ": " + warning);
+            const std::string& path = pictures[i].path;
+            input.notes.push_back(path.empty() ? warning : path + ": " + warning);
         }
         input.image_ms += watch.elapsed_ms();
         CLASP_ASSIGN_OR_RETURN(SeenImage seen, see_image(*picture, request, i, session, memory, input));
+        if (request.on_images) request.on_images(static_cast<double>(i + 1));
         seen.picture = picture->number;
+        seen.image = picture->image;
         input.images.push_back(std::move(seen));
     }
     return input;
+}
+
+methods::PatchGrid method_grid(const ImageLayout& layout) {
+    if (layout.regions.size() != 1) return {layout.n_tokens(), 1};
+    return {layout.regions.front().grid.height, layout.regions.front().grid.width};
 }
 
 }  // namespace clasp::engine

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "clasp/engine.h"
+#include "engine/picture_input.h"
 #include "engine/vision_memory.h"
 #include "methods/method.h"
 #include "model/vision_model.h"
@@ -17,10 +19,11 @@ namespace clasp::engine {
 // The tokens of one image as they enter the decoder.
 struct SeenImage {
     std::uint64_t picture = 0;                     // PreparedPicture::number
-    Grid grid;                                     // of its patches
-    std::vector<float> values;                     // tokens x width
-    std::vector<TokenIndex> places;                // per token: its patch, or methods::kClassToken
-    std::vector<std::vector<TokenIndex>> members;  // per token: the patches it stands for; empty: unmerged
+    model::VisionPlan plan;                        // what it became
+    std::shared_ptr<const Image> image;            // if it was wanted
+    std::vector<float> values;                     // tokens x width, without fixed rows
+    std::vector<TokenIndex> places;                // per token: which of the plan's, or methods::kClassToken
+    std::vector<std::vector<TokenIndex>> members;  // per token: those it stands for; empty: unmerged
     std::vector<float> masses;                     // per token; empty: all 1
     std::vector<float> gram;                       // tokens x tokens cosines; empty unless asked for
 
@@ -30,13 +33,16 @@ struct SeenImage {
 struct VisualInput {
     std::vector<SeenImage> images;
     std::vector<StageReport> reports;  // what left before the decoder; empty when nothing did
-    std::vector<std::string> notes;    // damaged pictures
+    std::vector<std::string> notes;    // damaged pictures and caches
     double image_ms = 0.0;
     double encode_ms = 0.0;
     double fuse_ms = 0.0;
     double project_ms = 0.0;
     double gram_ms = 0.0;
     double select_ms = 0.0;
+    // Pieces of images whose layers were looked for in the memory, and those that were there.
+    std::size_t n_looked_up = 0;
+    std::size_t n_found = 0;
 };
 
 struct VisualRequest {
@@ -45,16 +51,22 @@ struct VisualRequest {
     std::vector<std::size_t> extra_layers;
     model::Compat compat = model::Compat::Original;
     bool want_gram = true;
+    bool want_images = false;           // SeenImage::image
     methods::MethodRun* run = nullptr;  // null: nothing leaves before the decoder
     std::vector<std::size_t> keep;      // per image: tokens that are to enter the decoder; with run
     MassRule mass = MassRule::None;
     FeatureView text;  // the decoder's embeddings of the user's words, if the method wants them
     ThreadPool* pool = nullptr;
     const std::atomic<bool>* cancel = nullptr;
+    // Images that are encoded, with fractions, rising; on the calling thread. May be empty.
+    std::function<void(double images)> on_images = {};
 };
 
 // memory may be null. Errors: the image's, the tower's, and the method's own.
-Result<VisualInput> prepare_images(const std::vector<ImageSource>& images, const VisualRequest& request,
+Result<VisualInput> prepare_images(const std::vector<PlannedPicture>& pictures, const VisualRequest& request,
                                    model::VisionSession& session, VisionMemory* memory);
+
+// An image's tokens as methods see them: its grid, or one column when it has several.
+methods::PatchGrid method_grid(const ImageLayout& layout);
 
 }  // namespace clasp::engine

@@ -5,18 +5,18 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "clasp/engine.h"
+#include "support/json.h"
 #include "support/paths.h"
 #include "world/write_scenes.h"
 
 namespace clasp {
 namespace {
 
-using nlohmann::json;
+using base::Json;
 
 constexpr int kQuestions = 63;  // seven of each class
 // The model answers 56 of these rightly, with all tokens and at 128: a change that costs more than a few is a
@@ -26,10 +26,10 @@ constexpr int kLeastPruned = 53;
 // The trainer computes in another order of additions, so that a near tie may fall the other way.
 constexpr int kMostDifferences = 1;
 
-std::vector<json> read_lines(const std::string& path) {
+std::vector<Json> read_lines(const std::string& path) {
     std::ifstream file(path);
-    std::vector<json> lines;
-    for (std::string line; std::getline(file, line);) lines.push_back(json::parse(line));
+    std::vector<Json> lines;
+    for (std::string line; std::getline(file, line);) lines.push_back(test::parsed(line));
     return lines;
 }
 
@@ -42,12 +42,6 @@ std::unique_ptr<Engine> load_embedded() {
     return engine.ok() ? std::move(engine).value() : nullptr;
 }
 
-Policy own_policy() {
-    auto policy = read_policy(std::string(test::source_dir()) + "/models/clasp-tiny-policy.json");
-    EXPECT_TRUE(policy.ok()) << policy.status().message();
-    return policy.ok() ? std::move(policy).value() : Policy{};
-}
-
 TEST(EmbeddedModel, AnswersAsItsTrainerDoesAndRightly) {
     const auto engine = load_embedded();
     ASSERT_NE(engine, nullptr);
@@ -56,33 +50,31 @@ TEST(EmbeddedModel, AnswersAsItsTrainerDoesAndRightly) {
     const auto written = world::write_scenes(folder, {.count = kQuestions});
     ASSERT_TRUE(written.ok()) << written.status().message();
     std::map<int, std::string> trainer;
-    for (const json& line : read_lines(std::string(test::source_dir()) + "/tests/embedded/answers.jsonl"))
-        trainer[line.at("question_id")] = line.at("text");
+    for (const Json& line : read_lines(std::string(test::source_dir()) + "/tests/embedded/answers.jsonl"))
+        trainer[line["question_id"].get<int>().value()] = line["text"].get<std::string>().value();
     ASSERT_GE(trainer.size(), static_cast<std::size_t>(kQuestions));
 
-    const Policy policy = own_policy();
     int right = 0;
     int right_pruned = 0;
     int different = 0;
-    const std::vector<json> questions = read_lines(folder + "/questions.jsonl");
+    const std::vector<Json> questions = read_lines(folder + "/questions.jsonl");
     ASSERT_EQ(questions.size(), static_cast<std::size_t>(kQuestions));
-    for (const json& question : questions) {
+    for (const Json& question : questions) {
         AskRequest request;
-        request.images = {{.path = folder + "/" + std::string(question.at("image")), .bytes = {}}};
-        request.question = question.at("text");
+        request.images = {{.path = folder + "/" + question["image"].get<std::string>().value(), .bytes = {}}};
+        request.question = question["text"].get<std::string>().value();
         request.vanilla = true;
         const auto unpruned = engine->ask(request);
         ASSERT_TRUE(unpruned.ok()) << unpruned.status().message();
-        right += unpruned->text == question.at("answer");
-        different += unpruned->text != trainer.at(question.at("question_id"));
+        right += unpruned->text == question["answer"];
+        different += unpruned->text != trainer.at(question["question_id"].get<int>().value());
 
         request.vanilla = false;
-        request.policy = policy;
         request.budget = {BudgetSpec::Kind::Tokens, 128};
         const auto pruned = engine->ask(request);
         ASSERT_TRUE(pruned.ok()) << pruned.status().message();
         EXPECT_LE(pruned->tokens.average, 130);
-        right_pruned += pruned->text == question.at("answer");
+        right_pruned += pruned->text == question["answer"];
     }
     std::filesystem::remove_all(folder);
     EXPECT_LE(different, kMostDifferences);
@@ -94,19 +86,40 @@ TEST(EmbeddedModel, TheExamplesAreAnsweredRightAsUsersAskThem) {
     const auto engine = load_embedded();
     ASSERT_NE(engine, nullptr);
     const std::string folder = std::string(test::source_dir()) + "/examples/pictures/";
-    const std::vector<json> examples = read_lines(folder + "questions.jsonl");
+    const std::vector<Json> examples = read_lines(folder + "questions.jsonl");
     ASSERT_GE(examples.size(), 12U);
-    for (const json& example : examples) {
+    for (const Json& example : examples) {
         AskRequest request;
-        request.images = {{.path = folder + std::string(example.at("image")), .bytes = {}}};
-        request.question = example.at("text");
-        request.policy = own_policy();
+        request.images = {{.path = folder + example["image"].get<std::string>().value(), .bytes = {}}};
+        request.question = example["text"].get<std::string>().value();
         request.budget = {BudgetSpec::Kind::Percent, 33};
         const auto answer = engine->ask(request);
         ASSERT_TRUE(answer.ok()) << answer.status().message();
-        EXPECT_EQ(answer->text, example.at("answer")) << example.at("image") << ": " << request.question;
+        EXPECT_EQ(answer->text, example["answer"]) << example["image"] << ": " << request.question;
         EXPECT_LT(answer->tokens.average, 200);
     }
+}
+
+TEST(EmbeddedModel, APlainNameAnswersAsThePublishedMethod) {
+    const auto engine = load_embedded();
+    ASSERT_NE(engine, nullptr);
+    EXPECT_EQ(engine->policy().mass, MassRule::Nearest);
+    AskRequest request;
+    request.images = {
+        {.path = std::string(test::source_dir()) + "/examples/pictures/crosses.png", .bytes = {}}};
+    request.question = "How many yellow crosses are in the picture?";
+    request.method = "fastv";
+    request.want_logits = true;
+    const auto plain = engine->ask(request);
+    request.mass = MassRule::None;
+    const auto without = engine->ask(request);
+    request.mass = MassRule::Nearest;
+    const auto with = engine->ask(request);
+    ASSERT_TRUE(plain.ok() && without.ok() && with.ok());
+    EXPECT_EQ(plain->logits, without->logits);
+    EXPECT_NE(plain->logits, with->logits);
+    EXPECT_EQ(plain->label, "fastv");
+    EXPECT_EQ(with->label, "fastv + masses");
 }
 
 }  // namespace

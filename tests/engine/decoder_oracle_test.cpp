@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/decoder_session.h"
+#include "engine/executor.h"
 #include "support/decoder_case.h"
 #include "support/llama_oracle.h"
 
@@ -36,15 +36,16 @@ TEST_P(DecoderOracle, LastLogitsAndDecodeAgree) {
     const std::vector<float> expected = oracle.prefill(prompt.parts());
     ASSERT_FALSE(expected.empty());
 
-    auto session = DecoderSession::create(model);
-    ASSERT_TRUE(session.ok()) << session.status().message();
-    const auto result = (*session)->prefill({.parts = prompt.parts(), .room = 2});
+    auto executor = Executor::create(model);
+    auto sequence = Sequence::create(model);
+    ASSERT_TRUE(executor.ok()) << executor.status().message();
+    const auto result = (*executor)->prefill(*sequence, {.parts = prompt.parts(), .room = 2});
     ASSERT_TRUE(result.ok()) << result.status().message();
     EXPECT_LT(test::relative_distance(result->logits, expected), GetParam().tolerance);
 
     const std::int32_t token = test::argmax(expected);
     const std::vector<float> expected_next = oracle.decode(token);
-    const auto next = (*session)->decode(token);
+    const auto next = (*executor)->step(*sequence, token);
     ASSERT_TRUE(next.ok()) << next.status().message();
     EXPECT_LT(test::relative_distance({next->begin(), next->end()}, expected_next), GetParam().tolerance);
 }
@@ -79,16 +80,17 @@ TEST(DecoderOracleRun, GreedyContinuationsOf32TokensAreIdentical) {
     LlamaOracle oracle(*model, 512);
     std::vector<float> expected = oracle.prefill(prompt.parts());
 
-    auto session = DecoderSession::create(model);
-    ASSERT_TRUE(session.ok());
-    const auto result = (*session)->prefill({.parts = prompt.parts(), .room = 32});
+    auto executor = Executor::create(model);
+    auto sequence = Sequence::create(model);
+    ASSERT_TRUE(executor.ok());
+    const auto result = (*executor)->prefill(*sequence, {.parts = prompt.parts(), .room = 32});
     ASSERT_TRUE(result.ok()) << result.status().message();
     std::vector<float> logits = result->logits;
     for (int i = 0; i < 32; ++i) {
         const std::int32_t token = test::argmax(expected);
         ASSERT_EQ(test::argmax(logits), token) << "token " << i;
         expected = oracle.decode(token);
-        const auto next = (*session)->decode(token);
+        const auto next = (*executor)->step(*sequence, token);
         ASSERT_TRUE(next.ok()) << next.status().message();
         logits.assign(next->begin(), next->end());
     }
@@ -101,8 +103,9 @@ TEST(DecoderOracleRun, RepackedWeightsGiveTheSame) {
         const auto plain = test::load_random_llama("oracle_plain", wide(type), {.repack = false});
         const DecoderCase prompt(*plain, {5, 9}, {100});
         const auto logits = [&](const std::shared_ptr<const model::TextModel>& model) {
-            auto session = DecoderSession::create(model);
-            return (*session)->prefill({.parts = prompt.parts()})->logits;
+            auto executor = Executor::create(model);
+            auto sequence = Sequence::create(model);
+            return (*executor)->prefill(*sequence, {.parts = prompt.parts()})->logits;
         };
         EXPECT_LT(test::relative_distance(logits(repacked), logits(plain)), 0.05) << ggml_type_name(type);
     }
@@ -114,9 +117,10 @@ TEST(DecoderOracleRun, PiecesGiveTheSameAsOneBatch) {
     LlamaOracle oracle(*model, 512);
     const std::vector<float> expected = oracle.prefill(prompt.parts());
     for (const std::int32_t batch : {1, 7, 64, 133, 134}) {
-        auto session = DecoderSession::create(model, {.batch_rows = batch});
-        ASSERT_TRUE(session.ok());
-        const auto result = (*session)->prefill({.parts = prompt.parts()});
+        auto executor = Executor::create(model, {.batch_rows = batch});
+        auto sequence = Sequence::create(model);
+        ASSERT_TRUE(executor.ok());
+        const auto result = (*executor)->prefill(*sequence, {.parts = prompt.parts()});
         ASSERT_TRUE(result.ok()) << result.status().message();
         // Below 64 rows ggml's attention works in half precision.
         EXPECT_LT(test::relative_distance(result->logits, expected), batch < 64 ? 1e-2 : 5e-3)

@@ -16,6 +16,7 @@
 #include "clasp/clasp_engine.h"
 #include "clasp/inspect.h"
 #include "clasp/route_llm.h"
+#include "engine_fixture.h"
 #include "methods/method.h"
 #include "support/bmp.h"
 #include "support/paths.h"
@@ -26,82 +27,6 @@ namespace clasp {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr std::size_t kTokens = 64;  // 8 x 8 patches
-
-// A 24-bit BMP whose colours vary from place to place.
-std::string picture(unsigned seed, std::uint32_t width = 60, std::uint32_t height = 44) {
-    return test::make_bmp(width, height, [seed](std::uint32_t value) {
-        const std::uint32_t i = value / 3;
-        return (i * (value % 3 + 3) * (seed + 1) / 7 + i % 13 * 9) % 256;
-    });
-}
-
-class EngineTest : public testing::Test {
-   protected:
-    static void SetUpTestSuite() {
-        // Cases run as programs of their own, several at a time: each writes files of its own.
-        const std::string prefix = std::string(test::scratch_dir()) + "/engine-" + std::to_string(getpid());
-        text_path() = prefix + "-text.gguf";
-        vision_path() = prefix + "-mmproj.gguf";
-        test::RandomLlama text;
-        text.n_layers = 8;
-        text.width = 96;
-        text.n_heads = 3;
-        text.n_kv_heads = 3;
-        text.vocabulary_file = std::string(test::llama_source_dir()) + "/models/ggml-vocab-llama-spm.gguf";
-        ASSERT_TRUE(test::write_random_llama(text_path(), text));
-        test::MmprojSpec vision;
-        vision.image_size = 112;
-        vision.n_blocks = 23;
-        vision.output_width = 96;
-        std::ofstream out(vision_path(), std::ios::binary);
-        test::write_random_mmproj(vision, out);
-        out.close();
-        auto engine = Engine::load({.model = text_path(), .mmproj = vision_path(), .n_threads = 1});
-        ASSERT_TRUE(engine.ok()) << engine.status().message();
-        shared() = std::move(engine).value();
-    }
-    static void TearDownTestSuite() {
-        shared().reset();
-        std::filesystem::remove(text_path());
-        std::filesystem::remove(vision_path());
-    }
-
-    static std::string& text_path() {
-        static std::string path;
-        return path;
-    }
-    static std::string& vision_path() {
-        static std::string path;
-        return path;
-    }
-    static std::unique_ptr<Engine>& shared() {
-        static std::unique_ptr<Engine> engine;
-        return engine;
-    }
-    static const Engine& engine() { return *shared(); }
-
-    AskRequest request() const {
-        AskRequest request;
-        request.images = {{{}, picture_}};
-        request.question = "How many cups are on the table?";
-        request.generation.max_tokens = 4;
-        request.want_logits = true;
-        return request;
-    }
-
-    static Answer ask(const AskRequest& request) {
-        auto answer = engine().ask(request);
-        EXPECT_TRUE(answer.ok()) << answer.status().message();
-        return answer.ok() ? std::move(answer).value() : Answer();
-    }
-    static std::string error_of(const AskRequest& request) {
-        return engine().ask(request).status().message();
-    }
-
-    std::string picture_ = picture(1);
-};
 
 TEST_F(EngineTest, NoBudgetAndNoFusionIsVanillaBitForBit) {
     AskRequest vanilla = request();
@@ -406,7 +331,8 @@ TEST_F(EngineTest, SeveralImagesShareABudget) {
     pruned.forced_stages = {{1, 40}, {3, 20}};
     const Answer answer = ask(pruned);
     EXPECT_EQ(answer.tokens.visual, 2 * kTokens);
-    EXPECT_EQ(answer.grids.size(), 2U);
+    ASSERT_EQ(answer.layouts.size(), 2U);
+    EXPECT_EQ(answer.layouts[0].grid, (Grid{8, 8}));
     for (const StageReport& stage : answer.stages) {
         const auto middle = std::lower_bound(stage.kept.begin(), stage.kept.end(), kTokens);
         EXPECT_EQ(middle - stage.kept.begin(), stage.kept.end() - middle);
@@ -427,6 +353,9 @@ TEST_F(EngineTest, ACancelledRequestIsToldSo) {
     std::atomic<bool> cancel = true;
     AskRequest cancelled = request();
     cancelled.cancel = &cancel;
+    EXPECT_EQ(engine().ask(cancelled).status().code(), Code::Cancelled);
+    // While the picture is decoded, too: this one would be found to be empty.
+    cancelled.images = {{{}, "\xFF\xD8\xFF\xD9"}};
     EXPECT_EQ(engine().ask(cancelled).status().code(), Code::Cancelled);
 }
 
@@ -450,6 +379,16 @@ TEST_F(EngineTest, BadRequestsAreRefusedWithAReason) {
     bad = request();
     bad.images = {{"no-such-picture.png", {}}};
     EXPECT_THAT(error_of(bad), HasSubstr("no-such-picture.png"));
+    bad = request();
+    bad.images = {{"no-such-picture.png", picture_}};
+    EXPECT_THAT(error_of(bad), HasSubstr("image 1 of the request has both a path and bytes"));
+    bad.images = {{{}, picture_}, {}};
+    EXPECT_THAT(error_of(bad), HasSubstr("image 2 of the request has neither path nor bytes"));
+    bad = request();
+    bad.generation.max_tokens = kMaxAnswerTokens + 1;
+    EXPECT_THAT(error_of(bad), HasSubstr("more than the limit of 1048576"));
+    bad.generation.max_tokens = (std::size_t{1} << 32U) + 1;  // 1 in 32 bits
+    EXPECT_THAT(error_of(bad), HasSubstr("4294967297 tokens"));
     bad = request();
     bad.images = {{{}, "not a picture"}};
     EXPECT_FALSE(error_of(bad).empty());
@@ -517,6 +456,23 @@ TEST_F(EngineTest, TheCHeaderGivesTheSameAnswer) {
     EXPECT_EQ(std::vector<TokenIndex>(pivots, pivots + count), wanted.stages[1].pivots);
     EXPECT_EQ(clasp_answer_stage_kept(answer, 9, &count), nullptr);
     clasp_answer_destroy(answer);
+
+    // Fusion as the method has it, or as the caller says.
+    AskRequest fused = request();
+    fused.method = "fastv";
+    asking.method = "fastv";
+    for (const int fusion : {-1, 0, 1}) {
+        asking.use_fusion = fusion;
+        ASSERT_EQ(clasp_engine_ask(handle, &asking, &answer, &error), CLASP_OK) << error.message;
+        fused.use_fusion = fusion < 0 ? std::nullopt : std::optional<bool>(fusion != 0);
+        EXPECT_EQ(clasp_answer_text(answer), ask(fused).text) << fusion;
+        clasp_answer_destroy(answer);
+    }
+    const clasp_image both = {"picture.png", picture_.data(), picture_.size()};
+    asking.images = &both;
+    EXPECT_EQ(clasp_engine_ask(handle, &asking, &answer, &error), CLASP_INVALID_ARGUMENT);
+    EXPECT_THAT(error.message, HasSubstr("both a path and bytes"));
+    asking.images = &image;
 
     clasp_cancel* cancel = nullptr;
     ASSERT_EQ(clasp_cancel_create(&cancel, &error), CLASP_OK);

@@ -16,9 +16,13 @@ using testing::HasSubstr;
 const FeatureKey kKey(64, 'a');
 const FeatureKey kOther(64, 'b');
 
+SharedLayers share(model::VisionLayers layers) {
+    return std::make_shared<const model::VisionLayers>(std::move(layers));
+}
+
 model::VisionLayers make_layers(std::vector<std::size_t> numbers, float value) {
     model::VisionLayers layers;
-    layers.grid = {2, 3};
+    layers.shape.patches = {2, 3};
     layers.width = 4;
     for (const std::size_t number : numbers) {
         layers.layers.push_back({number, std::vector<float>(24, value + static_cast<float>(number))});
@@ -30,7 +34,7 @@ TEST(FeatureFile, ComesBackAsItWas) {
     const model::VisionLayers layers = make_layers({3, 5}, 0.5F);
     const auto parsed = parse_layers(kKey, serialise_layers(kKey, layers));
     ASSERT_TRUE(parsed.ok()) << parsed.status().message();
-    EXPECT_EQ(parsed->grid, layers.grid);
+    EXPECT_EQ(parsed->shape, layers.shape);
     ASSERT_EQ(parsed->layers.size(), 2U);
     EXPECT_EQ(parsed->layers[1].layer, 5U);
     EXPECT_EQ(parsed->layers[1].values, layers.layers[1].values);
@@ -49,13 +53,20 @@ TEST(FeatureFile, EveryDamageIsNoticed) {
     EXPECT_FALSE(parse_layers(kOther, good).ok());
 }
 
+TEST(FeatureFile, LayersWithoutValuesAreRefused) {
+    model::VisionLayers empty = make_layers({3}, 1.0F);
+    empty.shape.patches = {0, 3};
+    empty.layers[0].values.clear();
+    EXPECT_THAT(parse_layers(kKey, serialise_layers(kKey, empty)).status().message(), HasSubstr("empty"));
+}
+
 TEST(FeatureCache, ForgetsTheLeastRecentlyUsedImage) {
     FeatureCache cache(2, "", {});
     const FeatureKey third(64, 'c');
-    cache.store(kKey, make_layers({3}, 1.0F));
-    cache.store(kOther, make_layers({3}, 2.0F));
+    cache.store(kKey, share(make_layers({3}, 1.0F)));
+    cache.store(kOther, share(make_layers({3}, 2.0F)));
     ASSERT_TRUE(cache.find(kKey, {3}));
-    cache.store(third, make_layers({3}, 3.0F));
+    cache.store(third, share(make_layers({3}, 3.0F)));
     EXPECT_TRUE(cache.find(kKey, {3}));
     EXPECT_FALSE(cache.find(kOther, {3}));
     EXPECT_FALSE(cache.find(kKey, {3, 4})) << "a layer that was not kept must be encoded again";
@@ -63,8 +74,8 @@ TEST(FeatureCache, ForgetsTheLeastRecentlyUsedImage) {
 
 TEST(FeatureCache, LayersOfSeveralRequestsStayTogether) {
     FeatureCache cache(1, "", {});
-    cache.store(kKey, make_layers({3, 5}, 1.0F));
-    cache.store(kKey, make_layers({5, 9}, 1.0F));
+    cache.store(kKey, share(make_layers({3, 5}, 1.0F)));
+    cache.store(kKey, share(make_layers({5, 9}, 1.0F)));
     const auto all = cache.find(kKey, {3, 5, 9});
     ASSERT_TRUE(all);
     EXPECT_EQ(all->layers.size(), 3U);
@@ -75,7 +86,7 @@ TEST(FeatureCache, FilesOutliveTheProcessAndBrokenOnesAreReportedAndIgnored) {
     const std::filesystem::path dir = std::filesystem::path(test::scratch_dir()) / "features";
     std::filesystem::remove_all(dir);
     std::filesystem::create_directories(dir);
-    FeatureCache(1, dir.string(), {}).store(kKey, make_layers({3}, 1.0F));
+    FeatureCache(1, dir.string(), {}).store(kKey, share(make_layers({3}, 1.0F)));
     std::vector<std::string> messages;
     const LogSink log = [&](LogLevel, std::string_view message) { messages.emplace_back(message); };
     EXPECT_TRUE(FeatureCache(1, dir.string(), log).find(kKey, {3}));

@@ -1,25 +1,32 @@
-// The language-model router with models of random weights: whatever the noise, the grammar leaves only
-// answers of the list, time runs out cleanly, and a broken file is an error.
+// The language-model router with models of random weights: whatever the noise, only answers of the list are
+// scored, what is kept between questions changes no score, time runs out cleanly, and a broken file is an
+// error.
 #include "clasp/route_llm.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <random>
+#include <numeric>
+#include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "engine/answer_scores.h"
 #include "engine/chat_model.h"
 #include "engine/route_prompt.h"
 #include "llama.h"
+#include "support/json.h"
 #include "support/paths.h"
 #include "support/random_llama.h"
 
@@ -106,50 +113,62 @@ TEST(RouterPrompt, ListsTheIntentsAndEscapesTheirNames) {
     const std::vector<std::string> answers = engine::router_answers(kIntents);
     ASSERT_EQ(answers.size(), kIntents.size());
     for (std::size_t i = 0; i < answers.size(); ++i) {
-        EXPECT_EQ(nlohmann::json::parse(answers[i])["intent"], kIntents[i].name);
+        EXPECT_EQ(test::parsed(answers[i])["intent"], kIntents[i].name);
     }
 }
 
-TEST(RouterGrammar, NoiseWritesStrictJson) {
-    const TemporaryFile file("grammar.gguf");
-    ASSERT_TRUE(test::write_random_llama(file.path(), small_model(1)));
+// Straight from the definition, every prefix computed anew by a model that has read nothing else.
+std::vector<double> slow_scores(const std::string& file, const std::vector<std::int32_t>& prompt,
+                                const std::vector<std::vector<std::int32_t>>& answers) {
     const auto compute = model::Compute::create({.n_threads = 1, .use_gpu = false});
-    ASSERT_TRUE(compute.ok());
-    const auto chat = engine::ChatModel::load(file.path(), *compute, {});
-    ASSERT_TRUE(chat.ok()) << chat.status().message();
-    const llama_vocab* vocab = (*chat)->vocabulary();
-    const std::string grammar = engine::router_grammar(engine::router_answers(kIntents));
-
-    std::mt19937 random(7);
-    std::normal_distribution<float> noise(0.0F, 5.0F);
-    std::vector<bool> seen(kIntents.size(), false);
-    for (int round = 0; round < 60; ++round) {
-        llama_sampler* const sampler = llama_sampler_init_grammar(vocab, grammar.c_str(), "root");
-        ASSERT_NE(sampler, nullptr);
-        std::string text;
-        for (bool ended = false; !ended;) {
-            std::vector<llama_token_data> tokens;
-            for (int id = 0; id < llama_vocab_n_tokens(vocab); ++id)
-                tokens.push_back({id, noise(random), 0.0F});
-            llama_token_data_array array = {tokens.data(), tokens.size(), -1, false};
-            llama_sampler_apply(sampler, &array);
-            const auto best = std::max_element(
-                tokens.begin(), tokens.end(), [](const auto& a, const auto& b) { return a.logit < b.logit; });
-            ended = llama_vocab_is_eog(vocab, best->id);
-            if (!ended) text += (*chat)->piece(best->id);
-            llama_sampler_accept(sampler, best->id);
+    std::vector<double> scores(answers.size(), 1.0);
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+        for (std::size_t depth = 0; depth < answers[i].size(); ++depth) {
+            std::set<std::int32_t> next;
+            for (const auto& other : answers) {
+                const std::span<const std::int32_t> start = std::span(answers[i]).first(depth);
+                if (other.size() > depth && std::ranges::equal(std::span(other).first(depth), start)) {
+                    next.insert(other[depth]);
+                }
+            }
+            if (next.size() < 2) continue;
+            auto chat = engine::ChatModel::load(file, *compute, {});
+            std::vector<std::int32_t> tokens = prompt;
+            for (const std::int32_t token : std::span(answers[i]).first(depth)) tokens.push_back(token);
+            const auto logits = (*chat)->read(tokens, engine::ChatModel::Clock::time_point::max());
+            const auto power = [&](std::int32_t token) {
+                return std::exp(static_cast<double>((*logits)[static_cast<std::size_t>(token)]));
+            };
+            double sum = 0.0;
+            for (const std::int32_t token : next) sum += power(token);
+            scores[i] *= power(answers[i][depth]) / sum;
         }
-        llama_sampler_free(sampler);
-        const auto json = nlohmann::json::parse(text, nullptr, false);
-        ASSERT_TRUE(json.is_object()) << text;
-        ASSERT_EQ(json.size(), 1U) << text;
-        const auto named = std::find_if(kIntents.begin(), kIntents.end(), [&](const RouteIntent& intent) {
-            return intent.name == json["intent"].get<std::string>();
-        });
-        ASSERT_NE(named, kIntents.end()) << text;
-        seen[static_cast<std::size_t>(named - kIntents.begin())] = true;
     }
-    EXPECT_THAT(seen, testing::Each(true)) << "noise reaches every answer";
+    return scores;
+}
+
+TEST(AnswerScores, AreTheProductsOfWhatTheModelSaysWhereAnswersPart) {
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+        const TemporaryFile file("scores.gguf");
+        ASSERT_TRUE(test::write_random_llama(file.path(), small_model(seed)));
+        const auto compute = model::Compute::create({.n_threads = 1, .use_gpu = false});
+        ASSERT_TRUE(compute.ok());
+        const auto chat = engine::ChatModel::load(file.path(), *compute, {});
+        ASSERT_TRUE(chat.ok()) << chat.status().message();
+        const auto prompt = (*chat)->prompt(engine::router_system_text(kIntents), "How many cups?");
+        ASSERT_TRUE(prompt.ok());
+        std::vector<std::vector<std::int32_t>> answers;
+        for (const std::string& text : engine::router_answers(kIntents)) {
+            answers.push_back(*(*chat)->answer(text));
+        }
+        const auto scores = engine::score_answers(**chat, prompt->tokens, answers,
+                                                  engine::ChatModel::Clock::time_point::max());
+        ASSERT_TRUE(scores.ok()) << scores.status().message();
+        EXPECT_NEAR(std::accumulate(scores->begin(), scores->end(), 0.0), 1.0, 1e-9);
+        // Other cuts into batches round differently.
+        EXPECT_THAT(*scores, testing::Pointwise(testing::DoubleNear(1e-3),
+                                                slow_scores(file.path(), prompt->tokens, answers)));
+    }
 }
 
 TEST(LlmRouter, RandomModelsAlwaysNameAnIntent) {
@@ -165,6 +184,9 @@ TEST(LlmRouter, RandomModelsAlwaysNameAnIntent) {
             EXPECT_LT(choice->intent, kIntents.size());
             EXPECT_GT(choice->confidence, 0.0F);
             EXPECT_LE(choice->confidence, 1.0F);
+            ASSERT_EQ(choice->scores.size(), kIntents.size());
+            EXPECT_NEAR(std::accumulate(choice->scores.begin(), choice->scores.end(), 0.0F), 1.0F, 1e-5F);
+            EXPECT_EQ(choice->confidence, *std::max_element(choice->scores.begin(), choice->scores.end()));
         }
     }
 }
@@ -181,7 +203,51 @@ TEST(LlmRouter, WhatIsSharedWithTheQuestionBeforeChangesNothing) {
     const auto second = (*fresh)->choose("How many cups?", kIntents);
     ASSERT_TRUE(first.ok() && second.ok());
     EXPECT_EQ(first->intent, second->intent);
-    EXPECT_NEAR(first->confidence, second->confidence, 1e-3F);
+    // The fresh model reads in other batches, so the last bits differ.
+    EXPECT_THAT(first->scores, testing::Pointwise(testing::FloatNear(1e-4F), second->scores));
+}
+
+TEST(LlmRouter, TheListOfIntentsIsReadOnceAndNotCounted) {
+    const TemporaryFile file("once.gguf");
+    ASSERT_TRUE(test::write_random_llama(file.path(), model_with_words(3)));
+    std::vector<std::string> said;
+    LlmRouterOptions options = options_for(file.path());
+    options.timeout_ms = 1e-6;
+    options.log = [&said](LogLevel, std::string_view message) { said.emplace_back(message); };
+    const auto chooser = load_llm_router(options);
+    ASSERT_TRUE(chooser.ok());
+    for (const char* question : {"How many cups?", "What colour is it?", "How many?"}) {
+        // No time at all for the question; the list was read nevertheless and stays read.
+        EXPECT_EQ((*chooser)->choose(question, kIntents).status().code(), Code::Deadline);
+    }
+    const auto is_about_the_list = [](const std::string& text) {
+        return text.find("reads the list of intents") != std::string::npos;
+    };
+    EXPECT_EQ(std::count_if(said.begin(), said.end(), is_about_the_list), 1);
+}
+
+TEST(LlmRouter, TheClassHasTheLargestSumOfItsIntents) {
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+        const TemporaryFile file("sums.gguf");
+        ASSERT_TRUE(test::write_random_llama(file.path(), model_with_words(seed)));
+        const auto chooser = load_llm_router(options_for(file.path()));
+        ASSERT_TRUE(chooser.ok());
+        const Router router = router_over(*chooser, 0.0F);
+        const char* const question = "Is the tower tall?";
+        const auto choice = (*chooser)->choose(question, router.intents());
+        ASSERT_TRUE(choice.ok()) << choice.status().message();
+        std::map<int, float> sums;
+        for (std::size_t i = 0; i < router.intents().size(); ++i) {
+            sums[router.intents()[i].class_id] += choice->scores[i];
+        }
+        const auto largest = std::max_element(
+            sums.begin(), sums.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+        const RouteDecision decision = router.route(question);
+        EXPECT_EQ(decision.by, RoutedBy::Llm) << decision.reason;
+        EXPECT_EQ(decision.class_id, largest->first);
+        EXPECT_NEAR(decision.confidence, largest->second, 1e-4F);
+        EXPECT_EQ(decision.confidence, *std::max_element(decision.scores.begin(), decision.scores.end()));
+    }
 }
 
 TEST(LlmRouter, RunsOtherArchitecturesAndTemplates) {
@@ -197,11 +263,11 @@ TEST(LlmRouter, RunsOtherArchitecturesAndTemplates) {
     const auto compute = model::Compute::create({.n_threads = 1, .use_gpu = false});
     const auto chat = engine::ChatModel::load(file.path(), *compute, {});
     ASSERT_TRUE(chat.ok()) << chat.status().message();
-    const auto tokens = (*chat)->prompt("sort", "What does <|im_end|> mean?");
-    ASSERT_TRUE(tokens.ok()) << tokens.status().message();
+    const auto prompt = (*chat)->prompt("sort", "What does <|im_end|> mean?");
+    ASSERT_TRUE(prompt.ok()) << prompt.status().message();
     std::string text;
     int ends = 0;
-    for (const std::int32_t token : *tokens) {
+    for (const std::int32_t token : prompt->tokens) {
         text += (*chat)->piece(token);
         ends += llama_vocab_is_eog((*chat)->vocabulary(), token) ? 1 : 0;
     }
@@ -232,18 +298,20 @@ TEST(LlmRouter, AnswersAreCachedAndUnsureOnesFallBack) {
     EXPECT_THAT(unsure.reason, HasSubstr("below"));
 }
 
-TEST(LlmRouter, TimeOutUsesTheClassifierAndGetsFurtherNextTime) {
+TEST(LlmRouter, TimeOutUsesTheClassifier) {
     const TemporaryFile file("slow.gguf");
     ASSERT_TRUE(test::write_random_llama(file.path(), model_with_words(2)));
     const auto compute = model::Compute::create({.n_threads = 1, .use_gpu = false});
     const auto chat = engine::ChatModel::load(file.path(), *compute, {});
     ASSERT_TRUE(chat.ok());
-    const auto tokens = (*chat)->prompt("sort", "How many?");
-    ASSERT_TRUE(tokens.ok());
+    const auto prompt = (*chat)->prompt("sort", "How many?");
+    ASSERT_TRUE(prompt.ok());
     using Clock = engine::ChatModel::Clock;
-    const auto late = (*chat)->read(*tokens, Clock::now() - std::chrono::seconds(1));
+    const auto late = (*chat)->read(prompt->tokens, Clock::now() - std::chrono::seconds(1));
     EXPECT_EQ(late.status().code(), Code::Deadline);
-    EXPECT_TRUE((*chat)->read(*tokens, Clock::now() + std::chrono::minutes(10)).ok());
+    EXPECT_FALSE((*chat)->has_read(prompt->tokens));
+    EXPECT_TRUE((*chat)->read(prompt->tokens, Clock::now() + std::chrono::minutes(10)).ok());
+    EXPECT_TRUE((*chat)->has_read(prompt->tokens));
 
     LlmRouterOptions options = options_for(file.path());
     options.timeout_ms = 1e-6;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "clasp/select.h"
-#include "engine/decoder_session.h"
+#include "engine/executor.h"
 #include "support/decoder_case.h"
 #include "support/reference_decoder.h"
 
@@ -30,7 +30,7 @@ std::shared_ptr<const model::TextModel> six_layers() {
 }
 
 // In single precision throughout, the engine can be held to tight bounds.
-constexpr DecoderOptions kPrecise = {.kv_type = GGML_TYPE_F32};
+constexpr SequenceOptions kPrecise = {.kv_type = GGML_TYPE_F32};
 constexpr double kTight = 1e-4;
 
 // The selection core over one Gram matrix of the visual embeddings, with or without masses.
@@ -90,9 +90,10 @@ std::vector<PrefillStage> stages_at(std::vector<std::int32_t> layers, StageMode 
     return stages;
 }
 
-PrefillResult run(const PrefillRequest& request, const DecoderOptions& options = kPrecise) {
-    auto session = DecoderSession::create(six_layers(), options);
-    auto result = (*session)->prefill(request);
+PrefillResult run(const PrefillRequest& request, const SequenceOptions& options = kPrecise) {
+    auto executor = Executor::create(six_layers());
+    auto sequence = Sequence::create(six_layers(), options);
+    auto result = (*executor)->prefill(*sequence, request);
     EXPECT_TRUE(result.ok()) << result.status().message();
     return result.ok() ? *result : PrefillResult{};
 }
@@ -246,14 +247,15 @@ TEST(StagedPrefillLaws, AMassStandsForCopies) {
     const std::vector<std::vector<TokenIndex>> kept = {{0, 5, 11, 40, 79}, {5, 40}};
     // Logits after the prompt, and after one more token.
     const auto logits = [&](std::span<const PrefillStage> wanted, const StageSelector& selector) {
-        auto session = DecoderSession::create(model, kPrecise);
-        const auto prefill = (*session)->prefill({.parts = prompt.parts(),
-                                                  .reference_tokens = prompt.question(),
-                                                  .stages = wanted,
-                                                  .selector = selector,
-                                                  .room = 1});
+        auto executor = Executor::create(model);
+        auto sequence = Sequence::create(model, kPrecise);
+        const auto prefill = (*executor)->prefill(*sequence, {.parts = prompt.parts(),
+                                                              .reference_tokens = prompt.question(),
+                                                              .stages = wanted,
+                                                              .selector = selector,
+                                                              .room = 1});
         EXPECT_TRUE(prefill.ok()) << prefill.status().message();
-        const auto next = (*session)->decode(7);
+        const auto next = (*executor)->step(*sequence, 7);
         EXPECT_TRUE(next.ok());
         return std::vector<std::vector<float>>{prefill->logits, {next->begin(), next->end()}};
     };
@@ -279,14 +281,15 @@ TEST(StagedPrefillLaws, DecodingEqualsRecomputing) {
         choices.push_back(*choice);
         return choice;
     };
-    auto session = DecoderSession::create(six_layers(), kPrecise);
-    ASSERT_TRUE((*session)->prefill(request).ok());
+    auto executor = Executor::create(six_layers());
+    auto sequence = Sequence::create(six_layers(), kPrecise);
+    ASSERT_TRUE((*executor)->prefill(*sequence, request).ok());
 
     const std::vector<std::int32_t> more = {17, 200, 42};
     std::vector<PromptPart> longer = prompt.parts();
     longer.push_back({.tokens = more});
     for (std::size_t i = 0; i < more.size(); ++i) {
-        const auto next = (*session)->decode(more[i]);
+        const auto next = (*executor)->step(*sequence, more[i]);
         ASSERT_TRUE(next.ok()) << next.status().message();
         longer.back().tokens = std::span(more).first(i + 1);
         const ReferenceRun expected =
@@ -310,8 +313,9 @@ TEST(StagedPrefillPositions, CompactOnesCountAnewInEveryLayerAndWhileDecoding) {
     const std::vector<float> kept = run(request).logits;
     request.positions = PositionRule::Compact;
     request.room = 2;
-    auto session = DecoderSession::create(six_layers(), kPrecise);
-    const auto compact = (*session)->prefill(request);
+    auto executor = Executor::create(six_layers());
+    auto sequence = Sequence::create(six_layers(), kPrecise);
+    const auto compact = (*executor)->prefill(*sequence, request);
     ASSERT_TRUE(compact.ok());
     EXPECT_NE(compact->logits, kept);
 
@@ -319,7 +323,7 @@ TEST(StagedPrefillPositions, CompactOnesCountAnewInEveryLayerAndWhileDecoding) {
     std::vector<PromptPart> longer = prompt.parts();
     longer.push_back({.tokens = more});
     for (std::size_t i = 0; i < more.size(); ++i) {
-        const auto next = (*session)->decode(more[i]);
+        const auto next = (*executor)->step(*sequence, more[i]);
         ASSERT_TRUE(next.ok()) << next.status().message();
         longer.back().tokens = std::span(more).first(i + 1);
         PrefillRequest whole = request;
@@ -380,8 +384,9 @@ TEST(StagedPrefillMerging, ReplacesTheHiddenStateOfAToken) {
     request.selector = merging(30, {{7, 1.0F}});
     EXPECT_EQ(run(request).logits, compact);
     request.selector = merging(7, {{80, 1.0F}});
-    auto session = DecoderSession::create(six_layers(), kPrecise);
-    EXPECT_EQ((*session)->prefill(request).status().code(), Code::InvalidArgument);
+    auto executor = Executor::create(six_layers());
+    auto sequence = Sequence::create(six_layers(), kPrecise);
+    EXPECT_EQ((*executor)->prefill(*sequence, request).status().code(), Code::InvalidArgument);
 }
 
 TEST(StagedPrefillViews, HeadsAverageToRowsAndHiddenStatesFollowTheMode) {
@@ -440,29 +445,31 @@ TEST(StagedPrefillMemory, ReservesWhatEachLayerNeeds) {
     PrefillRequest request = {
         .parts = prompt.parts(), .reference_tokens = prompt.question(), .stages = stages, .room = 7};
     request.selector = fixed({{1, 2, 3, 4, 5, 6}, {2, 3, 5}, {3}});
-    auto session = DecoderSession::create(six_layers());
-    const auto result = (*session)->prefill(request);
+    auto executor = Executor::create(six_layers());
+    auto sequence = Sequence::create(six_layers());
+    const auto result = (*executor)->prefill(*sequence, request);
     ASSERT_TRUE(result.ok()) << result.status().message();
     const std::vector<std::int32_t> rows = {103, 19, 16, 16, 14, 14};
     EXPECT_EQ(result->rows_per_layer, rows);
     EXPECT_EQ(result->visual_per_layer, (std::vector<std::int32_t>{90, 6, 3, 3, 1, 1}));
     std::size_t expected = 0;
     for (std::size_t layer = 0; layer < rows.size(); ++layer) {
-        const KvLayer& kv = (*session)->kv().layer(layer);
+        const KvLayer& kv = sequence->kv().layer(layer);
         EXPECT_EQ(kv.used, rows[layer]);
         EXPECT_EQ(kv.capacity, rows[layer] + 7);
         expected += 2 * ggml_nbytes(kv.keys);
         EXPECT_EQ(ggml_nbytes(kv.keys), static_cast<std::size_t>(rows[layer] + 7) * 32 * sizeof(ggml_fp16_t));
     }
     EXPECT_EQ(result->kv_bytes, expected);
-    EXPECT_EQ((*session)->kv().bytes(), expected);
+    EXPECT_EQ(sequence->kv().bytes(), expected);
 }
 
 TEST(StagedPrefillErrors, AreSaid) {
     const DecoderCase prompt(*six_layers(), {5, 8}, {70});
-    auto session = DecoderSession::create(six_layers());
+    auto executor = Executor::create(six_layers());
+    auto sequence = Sequence::create(six_layers());
     const auto code = [&](const PrefillRequest& request) {
-        return (*session)->prefill(request).status().code();
+        return (*executor)->prefill(*sequence, request).status().code();
     };
     const std::vector<PrefillStage> one = stages_at({2});
     const StageSelector keep_two = fixed({{1, 2}});
@@ -527,15 +534,16 @@ TEST(StagedPrefillThreads, SessionsOverOneModelDoNotDisturbEachOther) {
     const std::vector<PrefillStage> stages = stages_at({1, 3});
     const auto logits = [&](const DecoderCase& prompt) {
         CoreSelector core(prompt, 64, {40, 10}, true);
-        auto session = DecoderSession::create(six_layers());
-        const auto result = (*session)->prefill({.parts = prompt.parts(),
-                                                 .reference_tokens = prompt.question(),
-                                                 .stages = stages,
-                                                 .selector = core.selector(),
-                                                 .room = 4});
+        auto executor = Executor::create(six_layers());
+        auto sequence = Sequence::create(six_layers());
+        const auto result = (*executor)->prefill(*sequence, {.parts = prompt.parts(),
+                                                             .reference_tokens = prompt.question(),
+                                                             .stages = stages,
+                                                             .selector = core.selector(),
+                                                             .room = 4});
         std::vector<float> all = result->logits;
         for (std::int32_t token = 10; token < 14; ++token) {
-            const auto next = (*session)->decode(token);
+            const auto next = (*executor)->step(*sequence, token);
             all.insert(all.end(), next->begin(), next->end());
         }
         return all;

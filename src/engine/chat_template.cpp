@@ -1,0 +1,202 @@
+#include "engine/chat_template.h"
+
+#include <optional>
+#include <utility>
+
+#include "llama.h"
+#include "model/llama_text.h"
+
+namespace clasp::engine {
+
+namespace {
+
+using Role = Message::Role;
+
+constexpr std::string_view kVicunaSystem =
+    "A chat between a curious human and an artificial intelligence assistant. "
+    "The assistant gives helpful, detailed, and polite answers to the human's questions.";
+
+Status invalid(std::string message) {
+    return {Code::InvalidArgument, std::move(message)};
+}
+
+Status check_messages(std::span<const Message> messages) {
+    if (messages.empty()) return invalid("the conversation is empty");
+    if (messages.back().role != Role::User) {
+        return invalid("the last message of a conversation must be the user's");
+    }
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+        const std::string name = "message " + std::to_string(i + 1) + " of the conversation";
+        const Role role = messages[i].role;
+        if (role == Role::System && i > 0)
+            return invalid(name + " is a system message; only the first may be");
+        if (i > 0 && role == messages[i - 1].role) {
+            return invalid(name + " comes from the " + std::string(role_name(role)) +
+                           ", as does the one before it");
+        }
+        for (const MessagePart& part : messages[i].parts) {
+            if (part.image && role != Role::User) {
+                return invalid(name + " comes from the " + std::string(role_name(role)) +
+                               " and has a picture; only the user's may");
+            }
+            if (part.image && !part.text.empty()) {
+                return invalid(name + " has a part that is both words and a picture");
+            }
+        }
+    }
+    return ok_status();
+}
+
+// Stands for part `number` of the conversation while a template is applied. What was said is put in
+// afterwards, so that nobody's words can be mistaken for a mark or for the template's.
+std::string mark(std::size_t number) {
+    return "{{clasp-" + std::to_string(number) + "}}";
+}
+
+// A message as marks; the first part has number `first`.
+std::string marked(const Message& message, std::size_t first) {
+    std::string text;
+    for (std::size_t i = 0; i < message.parts.size(); ++i) {
+        text += mark(first + i);
+        if (message.parts[i].image) text += '\n';
+    }
+    return text;
+}
+
+struct MarkedMessage {
+    Role role;
+    std::string text;
+};
+
+std::vector<MarkedMessage> marked(std::span<const Message> messages) {
+    std::vector<MarkedMessage> result;
+    std::size_t n_parts = 0;
+    for (const Message& message : messages) {
+        result.push_back({message.role, marked(message, n_parts)});
+        n_parts += message.parts.size();
+    }
+    return result;
+}
+
+// As the authors of LLaVA-1.5 write a conversation; the model's end token closes an answer.
+std::string render_vicuna(std::string_view usual_system, std::span<const MarkedMessage> messages,
+                          const std::string& end) {
+    const bool has_system = messages.front().role == Role::System;
+    std::string text = has_system ? messages.front().text : std::string(usual_system);
+    if (!text.empty()) text += ' ';
+    for (const MarkedMessage& message : messages.subspan(has_system ? 1 : 0)) {
+        if (message.role == Role::User) {
+            text += "USER: " + message.text + " ASSISTANT:";
+        } else {
+            text += " " + message.text + end;
+        }
+    }
+    return text;
+}
+
+// Nothing when libllama does not know the template.
+std::optional<std::string> render_known(const std::string& chat_template,
+                                        std::span<const MarkedMessage> messages) {
+    std::vector<llama_chat_message> turns;
+    for (const MarkedMessage& message : messages) {
+        turns.push_back({role_name(message.role).data(), message.text.c_str()});
+    }
+    return model::apply_chat_template(chat_template, turns);
+}
+
+// The family that LLaVA-1.5 belongs to; libllama's rendering of it has other white space than the
+// original.
+bool is_vicuna(std::string_view chat_template) {
+    return chat_template == "vicuna" || chat_template.find("ASSISTANT:") != std::string_view::npos;
+}
+
+// A file whose own template begins with the user's turn was trained without the system sentence.
+std::string_view vicuna_system(const std::optional<std::string>& own, const std::string& asked) {
+    const bool is_own = asked.empty() && own && *own != "vicuna";
+    return is_own && own->find("A chat between") == std::string::npos ? std::string_view() : kVicunaSystem;
+}
+
+struct Rendered {
+    std::string text;
+    std::string name;
+    std::string note;
+};
+
+Result<Rendered> render(const model::TextModel& model, std::span<const MarkedMessage> messages,
+                        const std::string& asked) {
+    const std::optional<std::string> own = model.chat_template();
+    if (!asked.empty() && asked != "llava-1.5") {
+        auto text = render_known(asked, messages);
+        if (text) return Rendered{*text, asked, ""};
+        return Status(Code::NotFound, "libllama knows no chat template \"" + asked + "\"");
+    }
+    const std::int32_t end = llama_vocab_eos(model.vocabulary());
+    const std::string end_text = end >= 0 ? model.piece(end, true) : std::string();
+    const bool is_foreign = asked.empty() && own && !is_vicuna(*own);
+    if (is_foreign) {
+        auto text = render_known(*own, messages);
+        if (text) return Rendered{*text, "file", ""};
+    }
+    const std::string usual(model.config().family->chat_template);
+    const std::string guess =
+        own ? "the file's chat template is not one that is known" : "the file brings no chat template";
+    if (asked.empty() && !usual.empty() && (!own || is_foreign)) {
+        auto text = render_known(usual, messages);
+        if (text) return Rendered{*text, usual, guess + "; using " + usual};
+    }
+    if (is_foreign) {
+        return Rendered{render_vicuna(kVicunaSystem, messages, end_text), "llava-1.5",
+                        guess + "; using that of LLaVA-1.5"};
+    }
+    return Rendered{render_vicuna(vicuna_system(own, asked), messages, end_text), "llava-1.5", ""};
+}
+
+}  // namespace
+
+Result<RenderedChat> render_chat(const model::TextModel& model, std::span<const Message> messages,
+                                 const std::string& chat_template) {
+    CLASP_RETURN_IF_ERROR(check_messages(messages));
+    CLASP_ASSIGN_OR_RETURN(const Rendered rendered, render(model, marked(messages), chat_template));
+    RenderedChat chat;
+    chat.name = rendered.name;
+    chat.note = rendered.note;
+    std::string_view rest = rendered.text;
+    const auto add_template = [&chat](std::string_view text) {
+        if (!text.empty()) chat.segments.push_back({ChatSegment::Kind::Template, std::string(text)});
+    };
+    std::size_t number = 0;
+    for (const Message& message : messages) {
+        for (const MessagePart& part : message.parts) {
+            const std::string wanted = mark(number++);
+            const std::size_t at = rest.find(wanted);
+            if (at == std::string_view::npos) {
+                return Status(Code::Unsupported, "the chat template \"" + rendered.name +
+                                                     "\" leaves out what was said, or changes its order");
+            }
+            add_template(rest.substr(0, at));
+            rest.remove_prefix(at + wanted.size());
+            ChatSegment segment;
+            segment.kind = part.image ? ChatSegment::Kind::Image : ChatSegment::Kind::Said;
+            segment.text = part.text;
+            segment.is_question = &message == &messages.back();
+            chat.segments.push_back(std::move(segment));
+        }
+    }
+    add_template(rest);
+    return chat;
+}
+
+}  // namespace clasp::engine
+
+namespace clasp {
+
+std::string_view role_name(Message::Role role) {
+    switch (role) {
+        case Message::Role::System: return "system";
+        case Message::Role::User: return "user";
+        case Message::Role::Assistant: return "assistant";
+    }
+    return "";
+}
+
+}  // namespace clasp

@@ -1,0 +1,51 @@
+#include "engine/method_fit.h"
+
+#include <algorithm>
+#include <string>
+
+namespace clasp::engine {
+
+namespace {
+
+Status unsupported(const methods::Method& method, const std::string& why) {
+    return {Code::Unsupported, "method '" + std::string(method.name) + "' " + why};
+}
+
+}  // namespace
+
+Status check_method_fit(const methods::Method& method, const methods::Program& program,
+                        const model::VisionCapabilities& tower, const std::vector<ImageLayout>& images) {
+    const methods::EncoderNeeds& needs = program.encoder;
+    const bool reads_class =
+        !needs.class_attention.empty() || !needs.class_query.empty() || !needs.keys.empty();
+    if (reads_class && !tower.has_class_token) {
+        return unsupported(method, "needs an encoder with a class token, which this model does not have");
+    }
+    const bool merges_inside = !program.encoder_blocks.empty();
+    const bool acts_before = program.has_after_encoder || merges_inside;
+    if (tower.merge > 1 && (acts_before || reads_class || !needs.layers.empty())) {
+        return unsupported(method, "works on the encoder's rows, of which this model makes one token from " +
+                                       std::to_string(tower.merge * tower.merge));
+    }
+    if (merges_inside && !tower.merges_inside) {
+        return unsupported(method, "merges rows inside the encoder, which is not available for this model");
+    }
+    const bool has_pieces = std::any_of(images.begin(), images.end(),
+                                        [](const ImageLayout& image) { return image.n_pieces > 1; });
+    if (has_pieces && (merges_inside || !needs.class_query.empty())) {
+        return unsupported(method,
+                           "looks at a picture through one pass of the encoder, but a picture of this "
+                           "request is cut into several pieces");
+    }
+    const auto apart = std::find_if(images.begin(), images.end(),
+                                    [](const ImageLayout& image) { return image.regions.size() > 1; });
+    if (program.uses_grid && apart != images.end()) {
+        return unsupported(method,
+                           "takes the tokens of a picture as one grid, but a picture of this request "
+                           "has " +
+                               std::to_string(apart->regions.size()));
+    }
+    return ok_status();
+}
+
+}  // namespace clasp::engine

@@ -1,0 +1,80 @@
+// A prompt on its way through the decoder, layer by layer, so that whoever runs it can do other things in
+// between (prefill.h says what happens at stages). The state between two steps is the hidden rows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "clasp/status.h"
+#include "engine/hidden_rows.h"
+#include "engine/live_rows.h"
+#include "engine/prefill.h"
+#include "engine/sequence.h"
+#include "engine/stage_sight.h"
+#include "engine/workspace.h"
+
+namespace clasp::engine {
+
+// Borrows the executor's workspace, the sequence and all that the request borrows; they must outlive it and
+// stay where they are. The sequence is empty for everybody else until the prompt is done, and empty again
+// when the prompt fails or is given up. One call at a time, and none while the executor does something else.
+class PrefillRun {
+   public:
+    // Checks the request, forgets what the sequence had and looks the tokens up.
+    static Result<std::unique_ptr<PrefillRun>> start(Workspace& workspace, Sequence& sequence,
+                                                     PrefillRequest request, std::size_t batch_rows);
+    ~PrefillRun();
+    PrefillRun(const PrefillRun&) = delete;
+    PrefillRun& operator=(const PrefillRun&) = delete;
+
+    // Runs up to n_layers more blocks, with the stages before, between and, for StageMode::After, behind
+    // them. The numbers do not depend on how a prompt is cut. After an error the run is over.
+    Status advance(std::size_t n_layers);
+    [[nodiscard]] bool is_done() const { return phase_ == Phase::Done; }
+    [[nodiscard]] std::size_t layers_done() const { return next_; }
+
+    // Once it is done. Times are those inside start() and advance().
+    PrefillResult take_result();
+
+   private:
+    enum class Phase : std::uint8_t { Running, Done, Failed };
+
+    PrefillRun(Workspace& workspace, Sequence& sequence, PrefillRequest request, std::size_t batch_rows,
+               std::vector<LiveRow> rows, HiddenRows hidden);
+
+    Status run_until(std::size_t last);
+    [[nodiscard]] const PrefillStage* stage_here() const;
+    // Up to where the rows stay as they are and nobody looks at them.
+    [[nodiscard]] std::size_t segment_end() const;
+    Status run_stage();
+    Status run_blocks(std::size_t last);
+    Status run_piece(std::size_t last, std::size_t begin, std::size_t end);
+    void finish();
+
+    // What the stage's block would see; the rest of a look comes from hidden states.
+    Status probe(const PrefillStage& stage, StageSight& sight);
+    Status look_at_hidden(const StageProbe& wanted, StageSight& sight);
+    Result<StageChoice> choose(const PrefillStage& stage, const StageSight& sight);
+    Status drop(const StageChoice& choice, std::int32_t layer);
+    [[nodiscard]] Result<std::vector<std::pair<TokenIndex, std::vector<float>>>> merged_rows(
+        const StageChoice& choice) const;
+    [[nodiscard]] Result<std::vector<std::int32_t>> rows_of(std::span<const std::int32_t> tokens) const;
+
+    Workspace& workspace_;
+    Sequence& sequence_;
+    PrefillRequest request_;
+    std::size_t batch_rows_;
+    LiveRows live_;
+    HiddenRows hidden_;
+    std::vector<std::int32_t> tokens_;  // as they entered
+    std::size_t next_ = 0;              // the first block that has not run
+    std::size_t next_stage_ = 0;
+    Phase phase_ = Phase::Running;
+    PrefillResult result_;
+};
+
+}  // namespace clasp::engine
