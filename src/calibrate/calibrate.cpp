@@ -12,15 +12,34 @@ namespace clasp::calibrate {
 
 namespace {
 
+// With fewer held-out questions than the first a class keeps its setting; below the second a warning is due.
+constexpr std::size_t kLeastHeldOut = 5;
+constexpr std::size_t kThinHeldOut = 30;
+
+// One sentence for a class that too few questions decided.
+std::string thin_evidence(const ClassReport& entry) {
+    if (entry.n_held_out >= kThinHeldOut) return {};
+    const std::string count = entry.n_held_out == 0 ? "no held-out question"
+                              : entry.n_held_out == 1
+                                  ? "one held-out question"
+                                  : std::to_string(entry.n_held_out) + " held-out questions";
+    if (entry.n_held_out < kLeastHeldOut) {
+        return "class '" + entry.name + "' has " + count + ", fewer than " + std::to_string(kLeastHeldOut) +
+               ", and keeps its setting";
+    }
+    return "class '" + entry.name + "' was decided by " + count + "; fewer than " +
+           std::to_string(kThinHeldOut) + " hardly tell settings apart";
+}
+
 class Search {
    public:
     Search(const CalibrateRequest& request, const eval::Asker& asker) : request_(request), asker_(asker) {
         report_.records = request.known;
         report_.policy = request.start;
         report_.policy.method = request.method;
-        // These two names say what becomes of masses; any other method takes the policy's rule.
-        if (request.method == "clasp+") report_.policy.mass = MassRule::Nearest;
-        if (request.method == "clasp") report_.policy.mass = MassRule::None;
+        eval::Variant named;
+        named.method = request.method;
+        report_.policy.mass = eval::mass_of(named);
     }
 
     Result<CalibrateReport> go() {
@@ -38,6 +57,8 @@ class Search {
         for (std::size_t id = 0; id < samples.size(); ++id) {
             CLASP_ASSIGN_OR_RETURN(ClassReport entry, search_class(id, samples[id]));
             if (entry.is_changed) report_.policy = with_candidate(report_.policy, id, entry.chosen);
+            if (std::string warning = thin_evidence(entry); !warning.empty())
+                report_.warnings.push_back(std::move(warning));
             report_.classes.push_back(std::move(entry));
         }
         report_.seconds = watch_.elapsed_ms() / 1000.0;
@@ -118,6 +139,7 @@ class Search {
         entry.is_changed =
             entry.held_out_winner > entry.held_out_before ||
             (entry.held_out_winner == entry.held_out_before && entry.search_winner > entry.search_before);
+        if (sample.held_out.size() < kLeastHeldOut) entry.is_changed = false;
         if (entry.is_changed) entry.chosen = entry.winner;
         return ok_status();
     }
@@ -189,8 +211,8 @@ class Search {
     CalibrateReport report_;
 };
 
-nlohmann::ordered_json as_json(const Candidate& candidate) {
-    nlohmann::ordered_json weights = nlohmann::ordered_json::object();
+base::Json as_json(const Candidate& candidate) {
+    base::Json weights = base::Json::object();
     for (const LayerWeight& entry : candidate.weights) weights[std::to_string(entry.layer)] = entry.weight;
     return {{"mix", candidate.mix_name}, {"weights", weights}, {"split", candidate.split}};
 }
@@ -203,26 +225,25 @@ Result<CalibrateReport> calibrate(const CalibrateRequest& request, const eval::A
 
 std::string provenance_json(const CalibrateRequest& request, const CalibrateReport& report,
                             const Provenance& sources) {
-    nlohmann::ordered_json json = {
-        {"tool", "clasp-vlm calibrate"},
-        {"model", sources.model},
-        {"model_hash", sources.model_hash},
-        {"benchmark", request.benchmark->name},
-        {"data_hash", sources.data_hash},
-        {"budget", request.budget},
-        {"method", request.method},
-        {"classes_by", eval::class_source_name(request.classes)},
-        {"sampling", request.sampling.sampling == Sampling::Balanced ? "balanced" : "random"},
-        {"samples_per_class", request.sampling.per_class},
-        {"held_out", request.sampling.held_out},
-        {"seed", request.sampling.seed},
-        {"order", request.order == SearchOrder::Joint ? "joint" : "two-phase"},
-        {"rounds", request.rounds},
-        {"refine", request.refine},
-        {"start_hash", policy_hash(request.start)},
-        {"space_hash", base::sha256_hex(to_json(request.space))},
-        {"space", nlohmann::ordered_json::parse(to_json(request.space))},
-        {"classes", nlohmann::ordered_json::array()}};
+    base::Json json = {{"tool", "clasp-vlm calibrate"},
+                       {"model", sources.model},
+                       {"model_hash", sources.model_hash},
+                       {"benchmark", request.benchmark->name},
+                       {"data_hash", sources.data_hash},
+                       {"budget", request.budget},
+                       {"method", request.method},
+                       {"classes_by", eval::class_source_name(request.classes)},
+                       {"sampling", request.sampling.sampling == Sampling::Balanced ? "balanced" : "random"},
+                       {"samples_per_class", request.sampling.per_class},
+                       {"held_out", request.sampling.held_out},
+                       {"seed", request.sampling.seed},
+                       {"order", request.order == SearchOrder::Joint ? "joint" : "two-phase"},
+                       {"rounds", request.rounds},
+                       {"refine", request.refine},
+                       {"start_hash", policy_hash(request.start)},
+                       {"space_hash", base::sha256_hex(base::dump_json(as_json(request.space)))},
+                       {"space", as_json(request.space)},
+                       {"classes", base::Json::array()}};
     for (const ClassReport& entry : report.classes) {
         json["classes"].push_back({{"id", entry.id},
                                    {"searched", entry.n_search},

@@ -77,7 +77,8 @@ struct ClassReport {
 struct CalibrateReport {
     Policy policy;  // without name and provenance
     std::vector<ClassReport> classes;
-    std::size_t asked = 0;  // of the model, this time
+    std::vector<std::string> warnings;  // classes that too few questions decided
+    std::size_t asked = 0;              // of the model, this time
     double seconds = 0.0;
     eval::RecordTable records;
 };

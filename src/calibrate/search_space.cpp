@@ -13,10 +13,29 @@ namespace clasp::calibrate {
 
 namespace {
 
+using base::Json;
+
 constexpr double kSumTolerance = 1e-6;
 
 Status invalid(std::string message) {
     return {Code::InvalidArgument, "search space: " + std::move(message)};
+}
+
+Status not_a_space() {
+    return {Code::Corrupt, "search space: not an object with \"mixes\" and \"splits\""};
+}
+
+Result<MixPrototype> parse_mix(const Json& entry) {
+    MixPrototype mix;
+    if (!entry["name"].get_to(mix.name) || !entry["weights"].is_object()) return not_a_space();
+    std::map<std::size_t, double> weights;
+    for (const auto& [layer, weight] : entry["weights"].items()) {
+        const auto number = base::parse_size(layer);
+        if (!number) return invalid(base::in_quotes(layer) + " is no layer");
+        if (!weight.get_to(weights[*number])) return not_a_space();
+    }
+    for (const auto& [layer, weight] : weights) mix.weights.push_back({layer, weight});
+    return mix;
 }
 
 Status check_mix(const MixPrototype& mix, std::size_t n_vision_layers) {
@@ -67,23 +86,12 @@ SearchSpace default_space(std::size_t n_vision_layers, std::size_t feature_layer
 }
 
 Result<SearchSpace> parse_space(std::string_view text, std::size_t n_vision_layers) {
-    CLASP_ASSIGN_OR_RETURN(const nlohmann::json json, base::parse_json(text, {}));
+    CLASP_ASSIGN_OR_RETURN(const Json json, base::parse_json(text, {}));
     SearchSpace space;
-    try {
-        for (const auto& entry : json.at("mixes")) {
-            MixPrototype mix{entry.at("name"), {}};
-            std::map<std::size_t, double> weights;
-            for (const auto& [layer, weight] : entry.at("weights").items()) {
-                const auto number = base::parse_size(layer);
-                if (!number) return invalid(base::in_quotes(layer) + " is no layer");
-                weights[*number] = weight.get<double>();
-            }
-            for (const auto& [layer, weight] : weights) mix.weights.push_back({layer, weight});
-            space.mixes.push_back(std::move(mix));
-        }
-        json.at("splits").get_to(space.splits);
-    } catch (const nlohmann::json::exception&) {
-        return Status(Code::Corrupt, "search space: not an object with \"mixes\" and \"splits\"");
+    if (!json["mixes"].is_array() || !json["splits"].get_to(space.splits)) return not_a_space();
+    for (const Json& entry : json["mixes"]) {
+        CLASP_ASSIGN_OR_RETURN(MixPrototype mix, parse_mix(entry));
+        space.mixes.push_back(std::move(mix));
     }
     if (space.mixes.empty() || space.splits.empty()) return invalid("there is nothing to try");
     for (const MixPrototype& mix : space.mixes) CLASP_RETURN_IF_ERROR(check_mix(mix, n_vision_layers));
@@ -93,14 +101,14 @@ Result<SearchSpace> parse_space(std::string_view text, std::size_t n_vision_laye
     return space;
 }
 
-std::string to_json(const SearchSpace& space) {
-    nlohmann::ordered_json json = {{"mixes", nlohmann::ordered_json::array()}, {"splits", space.splits}};
+Json as_json(const SearchSpace& space) {
+    Json json = {{"mixes", Json::array()}, {"splits", space.splits}};
     for (const MixPrototype& mix : space.mixes) {
-        nlohmann::ordered_json weights = nlohmann::ordered_json::object();
+        Json weights = Json::object();
         for (const LayerWeight& entry : mix.weights) weights[std::to_string(entry.layer)] = entry.weight;
         json["mixes"].push_back({{"name", mix.name}, {"weights", weights}});
     }
-    return base::dump_json(json);
+    return json;
 }
 
 Result<Candidate> candidate_of(const Policy& policy, std::size_t class_id) {

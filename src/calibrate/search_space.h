@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "clasp/fuse.h"
 #include "clasp/policy.h"
 #include "clasp/status.h"
@@ -38,7 +39,7 @@ SearchSpace default_space(std::size_t n_vision_layers, std::size_t feature_layer
 // {"mixes": [{"name": "D", "weights": {"5": 0.2, "22": 0.8}}], "splits": [0.1, 0.5]}. Errors: corrupt,
 // invalid_argument (nothing to try, a weight or split out of range, a layer the tower does not have).
 Result<SearchSpace> parse_space(std::string_view json, std::size_t n_vision_layers);
-std::string to_json(const SearchSpace& space);
+base::Json as_json(const SearchSpace& space);
 
 // The setting that a policy has for a class.
 Result<Candidate> candidate_of(const Policy& policy, std::size_t class_id);

@@ -177,8 +177,9 @@ std::string details(const Summary& summary) {
                        std::to_string(summary.n_pictures) + " pictures</h3>\n";
     html += "<div class=\"scroll\"><table>\n<thead><tr>" + heading("Method") + heading("Budget") +
             heading("Score") + heading("95 % interval") + heading("Kept share, %") + heading("Loyalty, %") +
-            heading("Tokens per layer") + heading("ms per question") + heading("Answered") +
-            "</tr></thead>\n<tbody>\n";
+            heading("Tokens per layer") + heading("Prefill, ms per question") +
+            heading("Decode, ms per question") + heading("Own encoder, ms per question") +
+            heading("Answered") + "</tr></thead>\n<tbody>\n";
     for (const Row& row : summary.rows) {
         const double n = std::max<double>(1.0, static_cast<double>(row.n_answered));
         std::string share = percent_text(row.relative);
@@ -192,10 +193,15 @@ std::string details(const Summary& summary) {
                 cell(score_text(summary, row.ci95.low) + " to " + score_text(summary, row.ci95.high)) +
                 cell(share) + cell(percent_text(row.loyalty)) +
                 cell(base::format_number(row.average_tokens, 1)) +
-                cell(base::format_number(1000.0 * row.seconds / n, 0)) +
+                cell(base::format_number(1000.0 * row.prefill_seconds / n, 0)) +
+                cell(base::format_number(1000.0 * row.decode_seconds / n, 0)) +
+                cell(row.encode_seconds ? base::format_number(1000.0 * *row.encode_seconds / n, 0) : "-") +
                 cell(std::to_string(row.n_answered)) + "</tr>\n";
     }
-    return html + "</tbody></table></div>\n";
+    html += "</tbody></table></div>\n<p>Pictures took " + base::format_number(summary.encode_seconds, 1) +
+            " s to decode and encode, once for all rows without an encoder of their own.</p>\n";
+    for (const std::string& note : summary.notes) html += "<p>" + escape_html(note) + "</p>\n";
+    return html;
 }
 
 // No test gives a probability of nothing.

@@ -85,6 +85,7 @@ std::string details(const eval::Summary& summary) {
                 cell(score_text(summary, row.ci95.low) + " to " + score_text(summary, row.ci95.high)) +
                 cell(percent_text(row.relative)) + cell(percent_text(row.loyalty)) + "\n";
     }
+    for (const std::string& note : summary.notes) text += "\nNote: " + note + "\n";
     if (!summary.rows.empty() && summary.rows.front().per_class.size() > 1) text += class_table(summary);
     if (!summary.comparisons.empty()) text += comparison_table(summary);
     return text;

@@ -1,14 +1,12 @@
 #include "draw/png_writer.h"
 
-#include <cerrno>
 #include <csetjmp>
 #include <cstddef>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 #include <new>
 
 #include <png.h>
+
+#include "base/file.h"
 
 namespace clasp::draw {
 
@@ -60,14 +58,6 @@ bool write_all(Writer* writer, const Image* image) {
     return true;
 }
 
-struct CloseFile {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-Status cannot_write(const std::string& path) {
-    return {Code::Unavailable, path + ": the file cannot be written: " + std::strerror(errno)};
-}
-
 }  // namespace
 
 Result<std::vector<std::uint8_t>> encode_png(const Image& image) {
@@ -87,11 +77,7 @@ Result<std::vector<std::uint8_t>> encode_png(const Image& image) {
 Status write_png(const Image& image, const std::string& path) {
     auto bytes = encode_png(image);
     if (!bytes.ok()) return bytes.status().with_context(path);
-    errno = 0;
-    std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "wb"));
-    if (file == nullptr) return cannot_write(path);
-    if (std::fwrite(bytes->data(), 1, bytes->size(), file.get()) != bytes->size()) return cannot_write(path);
-    return std::fclose(file.release()) == 0 ? ok_status() : cannot_write(path);
+    return base::write_file_atomic(path, {reinterpret_cast<const char*>(bytes->data()), bytes->size()});
 }
 
 }  // namespace clasp::draw

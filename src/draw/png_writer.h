@@ -11,7 +11,7 @@ namespace clasp::draw {
 
 Result<std::vector<std::uint8_t>> encode_png(const Image& image);
 
-// Replaces the file. Messages begin with the path.
+// Replaces the file, whole or not at all. Messages name the path.
 Status write_png(const Image& image, const std::string& path);
 
 }  // namespace clasp::draw

@@ -20,7 +20,7 @@ enum class Mark : std::uint8_t {
 };
 
 struct StagePanel {
-    std::string title;        // for example "from layer 2"
+    std::string title;        // for example "before layer 2"
     std::vector<Mark> marks;  // rows * columns, row by row
 };
 

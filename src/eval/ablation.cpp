@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 
+#include "base/suggest.h"
 #include "base/text.h"
 
 namespace clasp::eval {
@@ -200,17 +201,24 @@ std::vector<Variant> seeds(const AblationBase& base) {
     });
 }
 
+constexpr std::array<std::string_view, 1> kFusion = {"no-fusion"};
+constexpr std::array<std::string_view, 1> kMass = {"mass"};
+constexpr std::array<std::string_view, 2> kStress = {"force-default", "force-errors"};
+constexpr std::array<std::string_view, 1> kClasses = {"classes"};
+constexpr std::array<std::string_view, 1> kSeed = {"select-seed"};
+
 constexpr std::array<Ablation, 10> kAblations = {{
-    {"components", "baseline, + fusion, + ratio, both", false, components},
-    {"layers", "layer mixtures A to E, per class", true, layers},
+    {"components", "baseline, + fusion, + ratio, both", false, components, kFusion},
+    {"layers", "layer mixtures A to E, per class", true, layers, kFusion},
     {"split", "share of pivots 0.1 to 1, per class", true, splits},
     {"iterations", "3 to 11 iterations of the clustering", false, iterations},
-    {"initial-weights", "where the layer weights start", false, initial_weights},
-    {"static-fusion", "one mix for all classes against one per class", false, static_fusion},
-    {"masses", "what dropped tokens leave behind: none or nearest", false, masses},
-    {"router-robustness", "a share of questions to Default, or misrouted", false, router_robustness},
-    {"router-choice", "classes by classifier, by rules alone, and as labelled", false, router_choice},
-    {"seeds", "seeds 42 to 46 of the clustering", false, seeds},
+    {"initial-weights", "where the layer weights start", false, initial_weights, kFusion},
+    {"static-fusion", "one mix for all classes against one per class", false, static_fusion, kFusion},
+    {"masses", "what dropped tokens leave behind: none or nearest", false, masses, kMass},
+    {"router-robustness", "a share of questions to Default, or misrouted", false, router_robustness, kStress},
+    {"router-choice", "classes by classifier, by rules alone, and as labelled", false, router_choice,
+     kClasses},
+    {"seeds", "seeds 42 to 46 of the clustering", false, seeds, kSeed},
 }};
 
 }  // namespace
@@ -222,11 +230,11 @@ std::span<const Ablation> ablations() {
 Result<const Ablation*> find_ablation(std::string_view name) {
     std::vector<std::string_view> names;
     for (const Ablation& ablation : kAblations) {
-        if (ablation.name == name) return &ablation;
+        if (base::is_same_name(ablation.name, name)) return &ablation;
         names.push_back(ablation.name);
     }
-    return Status(Code::NotFound,
-                  "there is no ablation " + base::in_quotes(name) + "; there are " + base::join(names));
+    return Status(Code::NotFound, "there is no ablation " + base::in_quotes(name) +
+                                      base::did_you_mean(name, names) + "; there are " + base::join(names));
 }
 
 std::size_t scaled_layer(std::size_t layer, const AblationBase& base) {

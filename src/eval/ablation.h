@@ -27,6 +27,7 @@ struct Ablation {
     std::string_view summary;  // one line
     bool is_heat_map = false;  // the question is which value suits which class
     std::vector<Variant> (*variants)(const AblationBase& base) = nullptr;
+    std::span<const std::string_view> varies = {};  // options of eval that its rows differ in
 };
 
 std::span<const Ablation> ablations();

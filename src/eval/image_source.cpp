@@ -1,8 +1,4 @@
 // Where an item's picture comes from: a file of its own, or base64 text inside a data file.
-#include <array>
-#include <cstdio>
-#include <fstream>
-
 #include "base/file.h"
 #include "base/text.h"
 #include "eval/base64.h"
@@ -20,12 +16,10 @@ Result<std::string> read_part(const EmbeddedImage& part) {
                                           std::to_string(part.length) + " bytes, more than the limit of " +
                                           std::to_string(kMaxImageBytes));
     }
-    std::ifstream stream(part.file, std::ios::binary);
-    if (!stream) return Status(Code::NotFound, "cannot open " + base::path_in_quotes(part.file));
-    std::string text(static_cast<std::size_t>(part.length), '\0');
-    stream.seekg(static_cast<std::streamoff>(part.offset));
-    stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-    if (!stream) {
+    CLASP_ASSIGN_OR_RETURN(const base::InputFile file, base::InputFile::open(part.file));
+    const auto length = static_cast<std::size_t>(part.length);
+    CLASP_ASSIGN_OR_RETURN(std::string text, file.read(part.offset, length));
+    if (text.size() != length) {
         return Status(Code::Corrupt,
                       base::path_in_quotes(part.file) + " ends inside a picture that it had before");
     }

@@ -1,7 +1,6 @@
 #include "eval/judge.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/json.h"
 #include "eval/data_folder.h"
@@ -43,7 +42,7 @@ Result<std::optional<Judgements>> parse_replies(std::string_view text) {
 }
 
 std::string reply_line(std::string_view id, std::string_view reply) {
-    const nlohmann::ordered_json line = {{"question_id", id}, {"reply", reply}};
+    const base::Json line = {{"question_id", id}, {"reply", reply}};
     return base::dump_json(line) + "\n";
 }
 

@@ -3,7 +3,6 @@
 #include <curl/curl.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -31,9 +30,9 @@ std::size_t take_bytes(char* data, std::size_t size, std::size_t n, void* user) 
 }
 
 std::string request_body(const JudgeEndpoint& endpoint, const JudgeRequest& request) {
-    nlohmann::ordered_json body;
+    base::Json body;
     body["model"] = endpoint.model;
-    body["messages"] = nlohmann::ordered_json::array();
+    body["messages"] = base::Json::array();
     for (const JudgeMessage& message : request.messages) {
         body["messages"].push_back({{"role", message.role}, {"content", message.content}});
     }

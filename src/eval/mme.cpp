@@ -6,11 +6,11 @@
 #include <map>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "eval/data_folder.h"
 #include "eval/record.h"
 #include "eval/scoring.h"
 #include "eval/sets.h"
-#include "route/utf8.h"
 
 namespace clasp::eval {
 
@@ -142,7 +142,7 @@ std::string_view parse_answer(std::string_view answer) {
     if (lowered == "yes" || lowered == "no") return lowered == "yes" ? "yes" : "no";
     std::size_t end = 0;
     for (int i = 0; i < 4 && end < lowered.size(); ++i) {
-        if (!route::next_code_point(lowered, end)) ++end;
+        if (!base::next_code_point(lowered, end)) ++end;
     }
     const std::string_view head = std::string_view(lowered).substr(0, end);
     if (head.find("yes") != std::string_view::npos) return "yes";

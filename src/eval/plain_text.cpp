@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "route/utf8.h"
+#include "base/utf8.h"
 
 namespace clasp::eval {
 
@@ -43,7 +43,7 @@ template <typename Take>
 void each_character(std::string_view text, Take take) {
     for (std::size_t at = 0; at < text.size();) {
         const std::size_t begin = at;
-        const auto c = route::next_code_point(text, at);
+        const auto c = base::next_code_point(text, at);
         if (!c) ++at;
         take(begin, at, c && is_space(*c));
     }
@@ -55,8 +55,8 @@ std::string lower_text(std::string_view text) {
     std::string out;
     out.reserve(text.size());
     for (std::size_t at = 0; at < text.size();) {
-        if (const auto c = route::next_code_point(text, at)) {
-            route::append_utf8(out, lower_code_point(*c));
+        if (const auto c = base::next_code_point(text, at)) {
+            base::append_utf8(out, lower_code_point(*c));
         } else {
             out.push_back(text[at++]);
         }

@@ -1,17 +1,15 @@
 #include "eval/record.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "base/json.h"
 #include "base/text.h"
 
 namespace clasp::eval {
 
 namespace {
 
-using Json = nlohmann::json;
+using base::Json;
 
 constexpr base::JsonLimits kLimits{.max_bytes = kMaxDataBytes, .max_depth = 16};
 
@@ -34,9 +32,8 @@ bool Record::is_list() const {
 }
 
 const Json* Record::find(std::string_view key) const {
-    if (!json_->is_object()) return nullptr;
-    const auto found = json_->find(key);
-    return found == json_->end() || found->is_null() ? nullptr : &*found;
+    const Json* const found = json_->find(key);
+    return found == nullptr || found->is_null() ? nullptr : found;
 }
 
 Result<const Json*> Record::need(std::string_view key) const {
@@ -52,8 +49,9 @@ bool Record::has_text(std::string_view key) const {
 
 Result<std::string> Record::text(std::string_view key) const {
     CLASP_ASSIGN_OR_RETURN(const Json* const value, need(key));
-    if (!value->is_string()) return error("\"" + std::string(key) + "\" is not a string");
-    return value->get<std::string>();
+    const std::string* const text = value->as_string();
+    if (text == nullptr) return error("\"" + std::string(key) + "\" is not a string");
+    return *text;
 }
 
 Result<std::string> Record::text_or_empty(std::string_view key) const {
@@ -62,15 +60,12 @@ Result<std::string> Record::text_or_empty(std::string_view key) const {
 }
 
 std::optional<std::string> Record::as_id() const {
-    if (json_->is_string()) return json_->get<std::string>();
-    if (json_->is_number_unsigned()) return std::to_string(json_->get<std::uint64_t>());
-    if (json_->is_number_integer()) return std::to_string(json_->get<std::int64_t>());
-    return std::nullopt;
+    if (json_->is_number_integer()) return base::dump_json(*json_);
+    return as_text();
 }
 
 std::optional<std::string> Record::as_text() const {
-    if (json_->is_string()) return json_->get<std::string>();
-    return std::nullopt;
+    return json_->get<std::string>();
 }
 
 Result<std::string> Record::id(std::string_view key) const {
@@ -93,37 +88,37 @@ Result<std::string> Record::id_of(std::initializer_list<std::string_view> keys) 
 Result<long long> Record::integer(std::string_view key) const {
     CLASP_ASSIGN_OR_RETURN(const Json* const value, need(key));
     if (!value->is_number_integer()) return error("\"" + std::string(key) + "\" is not a whole number");
-    return value->get<long long>();
+    const auto number = value->get<long long>();
+    if (!number) return error("\"" + std::string(key) + "\" is too large a number");
+    return *number;
 }
 
 Result<double> Record::number(std::string_view key) const {
     CLASP_ASSIGN_OR_RETURN(const Json* const value, need(key));
-    if (!value->is_number()) return error("\"" + std::string(key) + "\" is not a number");
-    return value->get<double>();
+    const auto number = value->get<double>();
+    if (!number) return error("\"" + std::string(key) + "\" is not a number");
+    return *number;
 }
 
 Result<bool> Record::boolean(std::string_view key) const {
     CLASP_ASSIGN_OR_RETURN(const Json* const value, need(key));
-    if (!value->is_boolean()) return error("\"" + std::string(key) + "\" is neither true nor false");
-    return value->get<bool>();
+    const auto truth = value->get<bool>();
+    if (!truth) return error("\"" + std::string(key) + "\" is neither true nor false");
+    return *truth;
 }
 
 Result<std::vector<std::string>> Record::texts(std::string_view key) const {
     CLASP_ASSIGN_OR_RETURN(const Json* const value, need(key));
-    const bool is_list_of_texts =
-        value->is_array() &&
-        std::all_of(value->begin(), value->end(), [](const Json& e) { return e.is_string(); });
-    if (!is_list_of_texts) return error("\"" + std::string(key) + "\" is not a list of strings");
-    return value->get<std::vector<std::string>>();
+    std::vector<std::string> texts;
+    if (!value->get_to(texts)) return error("\"" + std::string(key) + "\" is not a list of strings");
+    return texts;
 }
 
 Result<std::vector<double>> Record::numbers(std::string_view key) const {
     CLASP_ASSIGN_OR_RETURN(const Json* const value, need(key));
-    const bool is_list_of_numbers =
-        value->is_array() &&
-        std::all_of(value->begin(), value->end(), [](const Json& e) { return e.is_number(); });
-    if (!is_list_of_numbers) return error("\"" + std::string(key) + "\" is not a list of numbers");
-    return value->get<std::vector<double>>();
+    std::vector<double> numbers;
+    if (!value->get_to(numbers)) return error("\"" + std::string(key) + "\" is not a list of numbers");
+    return numbers;
 }
 
 Result<Record> Record::object(std::string_view key) const {

@@ -5,13 +5,13 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "clasp/status.h"
 
 namespace clasp::eval {
@@ -22,7 +22,7 @@ inline constexpr std::size_t kMaxDataBytes = std::size_t{4} << 30U;
 class Record {
    public:
     // Borrows `json`; `where` begins every message: "line 7" or "entry 'v1_0'".
-    Record(const nlohmann::json& json, std::string where) : json_(&json), where_(std::move(where)) {}
+    Record(const base::Json& json, std::string where) : json_(&json), where_(std::move(where)) {}
 
     [[nodiscard]] Status error(std::string_view what) const;
     [[nodiscard]] bool is_object() const;
@@ -56,21 +56,21 @@ class Record {
     [[nodiscard]] std::optional<std::string> as_text() const;
 
    private:
-    [[nodiscard]] const nlohmann::json* find(std::string_view key) const;
-    [[nodiscard]] Result<const nlohmann::json*> need(std::string_view key) const;
+    [[nodiscard]] const base::Json* find(std::string_view key) const;
+    [[nodiscard]] Result<const base::Json*> need(std::string_view key) const;
 
-    const nlohmann::json* json_;
+    const base::Json* json_;
     std::string where_;
 };
 
 // A parsed file; records borrow from it.
 class JsonDocument {
    public:
-    explicit JsonDocument(nlohmann::json json, std::string name);
+    explicit JsonDocument(base::Json json, std::string name);
     [[nodiscard]] Record root() const;
 
    private:
-    std::shared_ptr<const nlohmann::json> json_;
+    std::shared_ptr<const base::Json> json_;
     std::string name_;
 };
 

@@ -1,5 +1,6 @@
 #include <array>
 
+#include "base/suggest.h"
 #include "base/text.h"
 #include "eval/benchmark.h"
 #include "eval/sets.h"
@@ -48,8 +49,8 @@ Result<const Benchmark*> find_benchmark(std::string_view name) {
         if (plain_name(benchmark.name) == plain_name(name)) return &benchmark;
         names.push_back(benchmark.name);
     }
-    return Status(Code::NotFound,
-                  "there is no benchmark " + base::in_quotes(name) + "; there are " + base::join(names));
+    return Status(Code::NotFound, "there is no benchmark " + base::in_quotes(name) +
+                                      base::did_you_mean(name, names) + "; there are " + base::join(names));
 }
 
 }  // namespace clasp::eval

@@ -1,5 +1,7 @@
 #include "eval/run_folder.h"
 
+#include <set>
+
 #include "base/file.h"
 #include "base/json.h"
 #include "base/sha256.h"
@@ -9,7 +11,7 @@ namespace clasp::eval {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using base::Json;
 
 constexpr int kRunVersion = 1;
 constexpr std::size_t kMaxBytes = std::size_t{16} << 20U;
@@ -19,13 +21,28 @@ std::string run_path(const std::string& folder) {
 }
 
 Json as_json(const RowSpec& row) {
-    return {{"label", row.label},     {"method", row.method},           {"budget", row.budget},
-            {"variant", row.variant}, {"policy_name", row.policy_name}, {"policy_hash", row.policy_hash}};
+    return {{"label", row.label},
+            {"method", row.method},
+            {"budget", row.budget},
+            {"variant", row.variant},
+            {"policy_name", row.policy_name},
+            {"policy_hash", row.policy_hash},
+            {"budget_kind", row.budget_kind}};
 }
 
-RowSpec row_from(const nlohmann::json& json) {
-    return {json.at("label"),   json.at("method"),      json.at("budget"),
-            json.at("variant"), json.at("policy_name"), json.at("policy_hash")};
+Status not_a_run() {
+    return {Code::Corrupt, "not the description of a run"};
+}
+
+Result<RowSpec> parse_row(const Json& json) {
+    RowSpec row;
+    const bool is_row = json["label"].get_to(row.label) && json["method"].get_to(row.method) &&
+                        json["budget"].get_to(row.budget) && json["variant"].get_to(row.variant) &&
+                        json["policy_name"].get_to(row.policy_name) &&
+                        json["policy_hash"].get_to(row.policy_hash) &&
+                        json["budget_kind"].get_to(row.budget_kind);
+    if (!is_row) return not_a_run();
+    return row;
 }
 
 Status differs(const std::string& what, const std::string& a, const std::string& b) {
@@ -51,32 +68,38 @@ std::string to_json(const RunDescription& run) {
                  {"class_names", run.class_names},
                  {"rows", Json::array()}};
     for (const RowSpec& row : run.rows) json["rows"].push_back(as_json(row));
+    json["unasked"] = Json::array();
+    for (const Unasked& entry : run.unasked) {
+        json["unasked"].push_back({{"question_id", entry.item}, {"reason", entry.reason}});
+    }
     return base::dump_json(json, 2) + "\n";
 }
 
 Result<RunDescription> parse_run(std::string_view text) {
-    CLASP_ASSIGN_OR_RETURN(const nlohmann::json json, base::parse_json(text, {.max_bytes = kMaxBytes}));
+    CLASP_ASSIGN_OR_RETURN(const Json json, base::parse_json(text, {.max_bytes = kMaxBytes}));
+    if (!json.contains("clasp_run")) return not_a_run();
+    if (json["clasp_run"] != kRunVersion) {
+        return Status(Code::Unsupported, "this run was described by another version");
+    }
     RunDescription run;
-    try {
-        if (json.at("clasp_run") != kRunVersion) {
-            return Status(Code::Unsupported, "this run was described by another version");
+    const bool is_run = json["benchmark"].get_to(run.benchmark) && json["data"].get_to(run.data) &&
+                        json["split"].get_to(run.split) && json["data_hash"].get_to(run.data_hash) &&
+                        json["model"].get_to(run.model) && json["model_hash"].get_to(run.model_hash) &&
+                        json["limit"].get_to(run.limit) && json["max_tokens"].get_to(run.max_tokens) &&
+                        json["shard"][0].get_to(run.shard.index) &&
+                        json["shard"][1].get_to(run.shard.count) && json["ablation"].get_to(run.ablation) &&
+                        json["methods"].get_to(run.methods) && json["class_names"].get_to(run.class_names) &&
+                        json["rows"].is_array() && json["unasked"].is_array();
+    if (!is_run) return not_a_run();
+    for (const Json& entry : json["rows"]) {
+        CLASP_ASSIGN_OR_RETURN(RowSpec row, parse_row(entry));
+        run.rows.push_back(std::move(row));
+    }
+    for (const Json& entry : json["unasked"]) {
+        Unasked& unasked = run.unasked.emplace_back();
+        if (!entry["question_id"].get_to(unasked.item) || !entry["reason"].get_to(unasked.reason)) {
+            return not_a_run();
         }
-        json.at("benchmark").get_to(run.benchmark);
-        json.at("data").get_to(run.data);
-        json.at("split").get_to(run.split);
-        json.at("data_hash").get_to(run.data_hash);
-        json.at("model").get_to(run.model);
-        json.at("model_hash").get_to(run.model_hash);
-        json.at("limit").get_to(run.limit);
-        json.at("max_tokens").get_to(run.max_tokens);
-        json.at("shard").at(0).get_to(run.shard.index);
-        json.at("shard").at(1).get_to(run.shard.count);
-        json.at("ablation").get_to(run.ablation);
-        json.at("methods").get_to(run.methods);
-        json.at("class_names").get_to(run.class_names);
-        for (const nlohmann::json& row : json.at("rows")) run.rows.push_back(row_from(row));
-    } catch (const nlohmann::json::exception&) {
-        return Status(Code::Corrupt, "not the description of a run");
     }
     return run;
 }
@@ -93,7 +116,13 @@ Result<RunDescription> read_run(const std::string& folder) {
 }
 
 Status write_run(const std::string& folder, const RunDescription& run) {
-    return base::write_file_atomic(run_path(folder), to_json(run));
+    const std::string text = to_json(run);
+    if (text.size() > kMaxBytes) {
+        return {Code::TooLarge, base::path_in_quotes(run_path(folder)) + " would have " +
+                                    std::to_string(text.size()) + " bytes, more than the limit of " +
+                                    std::to_string(kMaxBytes)};
+    }
+    return base::write_file_atomic(run_path(folder), text);
 }
 
 Status check_same_run(const RunDescription& a, const RunDescription& b) {
@@ -102,6 +131,29 @@ Status check_same_run(const RunDescription& a, const RunDescription& b) {
     if (a.model_hash != b.model_hash) return differs("model", a.model_hash, b.model_hash);
     if (a.max_tokens != b.max_tokens) {
         return differs("longest answer", std::to_string(a.max_tokens), std::to_string(b.max_tokens));
+    }
+    return ok_status();
+}
+
+Status check_complete(const RunDescription& run, const Dataset& dataset, const RecordTable& records) {
+    std::set<std::string_view> unasked;
+    for (const Unasked& entry : run.unasked) unasked.insert(entry.item);
+    for (const RowSpec& row : run.rows) {
+        const auto answers = records.find(row.variant);
+        std::size_t n_missing = 0;
+        std::string first;
+        for (const Item& item : dataset.items) {
+            const bool is_there = answers != records.end() && answers->second.contains(item.id);
+            if (is_there || unasked.contains(item.id)) continue;
+            if (n_missing++ == 0) first = item.id;
+        }
+        if (n_missing == 0) continue;
+        return {
+            Code::InvalidArgument,
+            base::in_quotes(row.label) + " at budget " + row.budget + " has no answer to " +
+                std::to_string(n_missing) + " of " + std::to_string(dataset.items.size()) +
+                " questions (the first is " + base::in_quotes(first) +
+                "); give all shards, finish the run with --resume, or count them as wrong with --partial"};
     }
     return ok_status();
 }

@@ -28,6 +28,7 @@ struct RunDescription {
     std::vector<std::string> methods;  // as given
     std::vector<std::string> class_names;
     std::vector<RowSpec> rows;
+    std::vector<Unasked> unasked;  // questions that could not be asked, for whatever reason
 };
 
 std::string to_json(const RunDescription& run);
@@ -41,6 +42,10 @@ Status write_run(const std::string& folder, const RunDescription& run);
 // Whether answers of one run may stand beside answers of the other: same benchmark, questions, model and
 // answer length. InvalidArgument names the first thing that differs.
 Status check_same_run(const RunDescription& a, const RunDescription& b);
+
+// Whether every question of the data set has an answer in every row, or a reason why it was not asked.
+// InvalidArgument says how many are missing where.
+Status check_complete(const RunDescription& run, const Dataset& dataset, const RecordTable& records);
 
 // SHA-256 over the data set's questions, prompts, references and picture names.
 std::string dataset_hash(const Dataset& dataset);

@@ -38,9 +38,13 @@ AnswerRecord make_record(const Lane& lane, const Item& item, std::size_t class_i
     record.text = std::move(answer.text);
     record.class_id = class_id;
     record.average_tokens = answer.tokens.average;
-    record.total_ms = answer.timings.total;
+    const AskTimings& times = answer.timings;
+    record.encode_ms = times.image + times.encode;
+    record.has_own_encoder = answer.has_own_encoder;
+    record.decode_ms = times.decode;
+    record.prefill_ms = std::max(0.0, times.total - record.encode_ms - record.decode_ms);
     record.generated = answer.generated;
-    record.stopped_at_limit = answer.stopped_at_limit;
+    record.stopped_at_limit = answer.stopped == Stopped::MaxTokens;
     return record;
 }
 
@@ -138,7 +142,7 @@ class Run {
                 return skip(item, answer.status(), open.size());
             }
             if (!answer) return answer.status().with_context("question " + base::in_quotes(item.id));
-            if (answer->cancelled) return ok_status();
+            if (answer->stopped == Stopped::Cancelled) return ok_status();
             CLASP_RETURN_IF_ERROR(keep(make_record(*open[i], item, class_id, std::move(answer).value())));
         }
         return ok_status();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "clasp/status.h"
 #include "eval/benchmark.h"
 #include "eval/runner.h"
@@ -23,6 +24,7 @@ struct RowSpec {
     std::string variant;      // key
     std::string policy_name;  // empty for the unpruned model
     std::string policy_hash;
+    std::string budget_kind = "average";
 };
 RowSpec row_spec(const Variant& variant, std::size_t max_tokens);
 
@@ -45,7 +47,12 @@ struct Row : RowSpec {
     std::size_t n_answered = 0;
     std::size_t n_stopped_at_limit = 0;
     double average_tokens = 0.0;
-    double seconds = 0.0;  // sum over questions
+    // Sums over questions of what every row does for itself: the prompt's reading and the answer. Pictures
+    // are decoded and encoded once for all rows (Summary::encode_seconds), except for methods that merge
+    // inside the encoder.
+    double prefill_seconds = 0.0;
+    double decode_seconds = 0.0;
+    std::optional<double> encode_seconds;  // of a method with an encoder of its own
     std::vector<double> item_scores;
 };
 
@@ -74,6 +81,7 @@ struct Summary {
     std::string model;
     std::size_t n_questions = 0;
     std::size_t n_pictures = 0;
+    double encode_seconds = 0.0;  // decoding and encoding pictures for all rows together
     std::vector<Row> rows;
     std::vector<Comparison> comparisons;
     std::vector<Regression> regressions;  // of the tightest budgets first
@@ -102,6 +110,6 @@ Result<Summary> summarise(const SummaryRequest& request);
 
 // "rows" has one entry per method and budget: the unpruned row appears once for each of `methods`, or as it
 // is when there are none. Item scores are left out.
-std::string summary_json(const Summary& summary, const std::vector<std::string>& methods = {});
+base::Json summary_json(const Summary& summary, const std::vector<std::string>& methods = {});
 
 }  // namespace clasp::eval

@@ -5,7 +5,7 @@ namespace clasp::eval {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using base::Json;
 
 Json as_json(const Interval& interval) {
     return Json::array({interval.low, interval.high});
@@ -30,7 +30,10 @@ Json as_json(const Row& row) {
     json["answered"] = row.n_answered;
     json["stopped_at_limit"] = row.n_stopped_at_limit;
     json["average_tokens"] = row.average_tokens;
-    json["seconds"] = row.seconds;
+    json["seconds"] = row.prefill_seconds + row.decode_seconds;
+    json["prefill_seconds"] = row.prefill_seconds;
+    json["decode_seconds"] = row.decode_seconds;
+    json["encode_seconds"] = base::or_null(row.encode_seconds);
     json["label"] = row.label;
     json["policy"] = {{"name", row.policy_name}, {"hash", row.policy_hash}};
     json["variant"] = row.variant;
@@ -60,11 +63,16 @@ Json as_json(const std::vector<Unasked>& unasked) {
 
 }  // namespace
 
-std::string summary_json(const Summary& summary, const std::vector<std::string>& methods) {
-    Json json = {{"benchmark", summary.benchmark},   {"title", summary.title},
-                 {"metric", summary.headline},       {"scale", summary.scale},
-                 {"split", summary.split},           {"model", summary.model},
-                 {"questions", summary.n_questions}, {"pictures", summary.n_pictures}};
+Json summary_json(const Summary& summary, const std::vector<std::string>& methods) {
+    Json json = {{"benchmark", summary.benchmark},
+                 {"title", summary.title},
+                 {"metric", summary.headline},
+                 {"scale", summary.scale},
+                 {"split", summary.split},
+                 {"model", summary.model},
+                 {"questions", summary.n_questions},
+                 {"pictures", summary.n_pictures},
+                 {"encode_seconds", summary.encode_seconds}};
     json["rows"] = Json::array();
     for (const Row& row : summary.rows) {
         Json entry = as_json(row);
@@ -82,7 +90,7 @@ std::string summary_json(const Summary& summary, const std::vector<std::string>&
     json["missing"] = as_json(summary.missing_images);
     json["without_picture"] = summary.without_picture.size();
     json["notes"] = summary.notes;
-    return base::dump_json(json);
+    return json;
 }
 
 }  // namespace clasp::eval

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/sha256.h"
 #include "methods/method.h"
+#include "policy/own_mass.h"
 
 namespace clasp::eval {
 
@@ -39,12 +40,21 @@ Variant vanilla_variant() {
     return variant;
 }
 
+MassRule mass_of(const Variant& variant) {
+    if (variant.mass) return *variant.mass;
+    const bool is_named = !variant.method.empty();
+    const std::string name = is_named ? variant.method : (variant.policy ? variant.policy->method : "clasp");
+    const auto method = methods::find_method(name);  // check_variant() refuses unknown ones
+    return method.ok() ? policy::own_mass(**method, is_named ? nullptr : variant.policy.get())
+                       : MassRule::None;
+}
+
 std::string variant_key(const Variant& variant, std::size_t max_tokens) {
-    nlohmann::ordered_json json = {{"budget", variant.budget}, {"max_tokens", max_tokens}};
+    base::Json json = {{"budget", variant.budget}, {"max_tokens", max_tokens}};
     if (!variant.is_vanilla()) {
         json["method"] = variant.method;
         json["policy"] = variant.policy ? policy_hash(*variant.policy) : "";
-        json["mass"] = variant.mass ? mass_name(*variant.mass) : "";
+        json["mass"] = mass_name(mass_of(variant));
         json["fusion"] = variant.use_fusion;
         json["select_seed"] = variant.select_seed;
         json["classes"] = class_source_name(variant.classes);
@@ -100,34 +110,39 @@ Result<AskRequest> variant_request(const Variant& variant, std::size_t max_token
 
 std::vector<Variant> cross(const std::vector<std::string>& methods, const std::vector<std::string>& budgets,
                            const Variant& base, bool both_masses) {
-    // A method that is listed beside its own version with masses ("clasp" and "clasp+") needs no third row.
-    const auto is_listed_with_masses = [&methods](const std::string& name) {
-        const auto method = methods::find_method(name + "+");
-        return method.ok() && (*method)->uses_masses &&
-               std::find(methods.begin(), methods.end(), (*method)->name) != methods.end();
-    };
     std::vector<Variant> variants;
     if (std::find(budgets.begin(), budgets.end(), "none") != budgets.end()) {
         variants.push_back(vanilla_variant());
         variants.back().policy = base.policy;
     }
+    const auto add = [&variants](Variant variant, const methods::Method* method) {
+        if (method != nullptr) {
+            const bool has_masses = mass_of(variant) == MassRule::Nearest;
+            variant.method = methods::with_masses(*method, has_masses).name;
+            variant.label = methods::method_label(*method, variant.method_options, has_masses);
+        }
+        const bool is_there = std::any_of(variants.begin(), variants.end(), [&](const Variant& other) {
+            return other.label == variant.label && other.budget == variant.budget;
+        });
+        if (!is_there) variants.push_back(std::move(variant));
+    };
     for (const std::string& budget : budgets) {
         if (budget == "none") continue;
-        for (const std::string& method : methods) {
+        for (const std::string& name : methods) {
             Variant variant = base;
-            variant.label = method;
-            methods::MethodChoice choice = methods::split_method_choice(method);
+            variant.label = name;
+            methods::MethodChoice choice = methods::split_method_choice(name);
             variant.method = std::move(choice.name);
             variant.method_options = std::move(choice.options);
             variant.budget = budget;
-            const auto found = methods::find_method(variant.method);  // check_variant refuses unknown ones
-            const bool has_both = both_masses && found.ok() && (*found)->drops && !(*found)->uses_masses;
+            const auto found = methods::find_method(variant.method);  // check_variant() refuses unknown ones
+            const methods::Method* method = found.ok() ? *found : nullptr;
+            const bool has_both = both_masses && method != nullptr && method->drops && !method->uses_masses;
             if (has_both) variant.mass = MassRule::None;
-            variants.push_back(variant);
-            if (!has_both || is_listed_with_masses(method)) continue;
-            variant.label += " + masses";
+            add(variant, method);
+            if (!has_both) continue;
             variant.mass = MassRule::Nearest;
-            variants.push_back(std::move(variant));
+            add(std::move(variant), method);
         }
     }
     return variants;

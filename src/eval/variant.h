@@ -40,7 +40,7 @@ struct Variant {
     std::string budget_kind = "average";
     std::string position_mode = "official";
     std::shared_ptr<const Policy> policy;
-    std::optional<MassRule> mass;  // default: the method's, else the policy's
+    std::optional<MassRule> mass;  // default: as AskRequest::mass
     bool use_fusion = true;
     std::uint64_t select_seed = 0;
     ClassSource classes = ClassSource::Classifier;
@@ -52,6 +52,9 @@ struct Variant {
 // The original model, unpruned.
 Variant vanilla_variant();
 
+// What becomes of masses when the variant runs.
+MassRule mass_of(const Variant& variant);
+
 // 16 hexadecimal digits of everything but the label. max_tokens is part of what an answer depends on.
 std::string variant_key(const Variant& variant, std::size_t max_tokens);
 
@@ -62,9 +65,9 @@ Status check_variant(const Variant& variant);
 Result<AskRequest> variant_request(const Variant& variant, std::size_t max_tokens);
 
 // One vanilla variant if any budget is "none", then every method at every other budget, budgets in the
-// outer loop as the paper's tables have them. A method may bring options ("fastv:faithful=paper"), which stay
-// in its label. `both_masses`: a method that drops tokens and has no masses by
-// itself is there without and with them; the others are there once.
+// outer loop as the paper's tables have them. A method may bring options ("fastv:faithful=paper"). Labels say
+// what runs, masses included. `both_masses`: a method that drops tokens and has no masses by itself is there
+// without and with them; the others are there once. Nothing is there twice.
 std::vector<Variant> cross(const std::vector<std::string>& methods, const std::vector<std::string>& budgets,
                            const Variant& base, bool both_masses = false);
 

@@ -5,10 +5,10 @@
 
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "draw/calibration_report.h"
 #include "eval_run/fake_model.h"
+#include "support/json.h"
 
 namespace clasp::calibrate {
 namespace {
@@ -74,6 +74,42 @@ TEST_F(CalibrateTest, FindsWhatHelpsAndLeavesTheRestAlone) {
             EXPECT_EQ(report->policy.classes[id].weights, request_.start.classes[id].weights);
         }
         EXPECT_TRUE(validate(report->policy).ok());
+    }
+}
+
+TEST_F(CalibrateTest, TooFewQuestionsTakeNoWinnerAndAreSaid) {
+    request_.sampling.per_class = 3;  // one of them held out
+    PickyModel model;
+    const auto report = calibrate(request_, model.asker());
+    ASSERT_TRUE(report.ok()) << report.status().message();
+    EXPECT_EQ(report->classes[1].n_held_out, 1U);
+    EXPECT_GE(report->classes[1].winner.split, 0.5);  // found, but not taken
+    EXPECT_FALSE(report->classes[1].is_changed);
+    EXPECT_EQ(report->policy.classes[1].split, request_.start.classes[1].split);
+    ASSERT_EQ(report->warnings.size(), 9U);
+    EXPECT_EQ(
+        report->warnings[1],
+        "class 'Attribute / breed identification' has one held-out question, fewer than 5, and keeps its "
+        "setting");
+    request_.sampling.per_class = 40;
+    const auto more = calibrate(request_, model.asker());
+    ASSERT_TRUE(more.ok());
+    EXPECT_EQ(more->warnings[1],
+              "class 'Attribute / breed identification' was decided by 12 held-out questions; fewer than 30 "
+              "hardly tell settings apart");
+}
+
+TEST_F(CalibrateTest, ThePolicyHasTheMassesThatTheSearchRanWith) {
+    request_.start.method = "clasp+";
+    request_.start.mass = MassRule::Nearest;
+    for (const auto& [method, mass] :
+         {std::pair("clasp", MassRule::None), std::pair("attention", MassRule::None),
+          std::pair("clasp+", MassRule::Nearest)}) {
+        request_.method = method;
+        PickyModel model;
+        const auto report = calibrate(request_, model.asker());
+        ASSERT_TRUE(report.ok()) << report.status().message();
+        EXPECT_EQ(report->policy.mass, mass) << method;
     }
 }
 
@@ -152,12 +188,12 @@ TEST_F(CalibrateTest, SaysWhereItsNumbersComeFromAndDrawsTheSearch) {
     PickyModel model;
     const auto report = calibrate(request_, model.asker());
     ASSERT_TRUE(report.ok());
-    const auto json = nlohmann::json::parse(provenance_json(request_, *report, {"tiny", "m", "data", "d"}));
+    const auto json = test::parsed(provenance_json(request_, *report, {"tiny", "m", "data", "d"}));
     EXPECT_EQ(json["budget"], "64");
     EXPECT_EQ(json["model_hash"], "m");
     EXPECT_EQ(json["classes"].size(), 9U);
     Policy policy = report->policy;
-    policy.provenance = json.dump();
+    policy.provenance = base::dump_json(json);
     const auto back = parse_policy(to_json(policy));
     ASSERT_TRUE(back.ok()) << back.status().message();
     EXPECT_EQ(policy_hash(*back), policy_hash(report->policy));

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "image/test_images.h"
+#include "support/file_limit.h"
 #include "support/paths.h"
 
 namespace clasp::draw {
@@ -30,8 +31,20 @@ TEST(PngWriter, FailuresAreErrors) {
     EXPECT_EQ(encode_png(Image{}).status().code(), Code::InvalidArgument);
     const Status status = write_png(image::testing::noise_image(2, 2),
                                     std::string(test::scratch_dir()) + "/no/such/folder/x.png");
-    EXPECT_EQ(status.code(), Code::Unavailable);
+    EXPECT_EQ(status.code(), Code::NotFound);
     EXPECT_THAT(status.message(), ::testing::HasSubstr("x.png"));
+}
+
+TEST(PngWriter, AFullDiskLeavesTheOldPicture) {
+    const std::string path = std::string(test::scratch_dir()) + "/full.png";
+    const Image old = image::testing::noise_image(4, 4);
+    ASSERT_TRUE(write_png(old, path).ok());
+    {
+        const test::FileLimit limit(1000);
+        EXPECT_EQ(write_png(image::testing::noise_image(64, 64), path).message(),
+                  "cannot write '" + path + "': File too large");
+    }
+    EXPECT_EQ(load_image(path)->rgb, old.rgb);
 }
 
 }  // namespace

@@ -28,6 +28,14 @@ std::vector<BadFile> bad_files() {
         {"scenes", "questions.jsonl",
          "{\"question_id\": 1, \"image\": \"a\", \"text\": \"t\", \"answer\": \"x\", \"class_id\": 9}\n",
          "\"class_id\" is not between 0 and 8"},
+        {"scenes", "questions.jsonl",
+         "{\"question_id\": 1, \"image\": \"a\", \"text\": \"t\", \"answer\": \"x\", \"class_id\": "
+         "4.44e71}\n",
+         "\"class_id\" is not a whole number"},
+        {"scenes", "questions.jsonl",
+         "{\"question_id\": 1, \"image\": \"a\", \"text\": \"t\", \"answer\": \"x\", "
+         "\"class_id\": 18446744073709551615}\n",
+         "\"class_id\" is too large a number"},
         {"scenes", "questions.jsonl", "{\"question_id\": {}, \"image\": \"a\"}\n",
          "neither a whole number nor a string"},
         {"jsonl", "questions.jsonl", "{\"question\": \"q\"}\n", "has no \"answer\""},

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 
@@ -15,6 +14,7 @@
 #include "clasp/policy.h"
 #include "methods/method.h"
 #include "support/bmp.h"
+#include "support/json.h"
 #include "support/paths.h"
 #include "support/random_llama.h"
 #include "support/random_mmproj.h"
@@ -51,10 +51,10 @@ class EvalCommand : public ::testing::Test {
         for (unsigned i = 0; i < 6; ++i) {
             const std::string name = std::to_string(i / 2) + ".bmp";
             std::ofstream(root() + "/data/" + name, std::ios::binary) << picture(i / 2);
-            questions << nlohmann::json({{"image", name},
-                                         {"question", "How many cups are there?"},
-                                         {"answers", {"two"}},
-                                         {"class_id", i % 2}})
+            questions << base::Json({{"image", name},
+                                     {"question", "How many cups are there?"},
+                                     {"answers", {"two"}},
+                                     {"class_id", i % 2}})
                       << '\n';
         }
     }
@@ -89,13 +89,13 @@ class EvalCommand : public ::testing::Test {
 TEST_F(EvalCommand, WritesResultsSummaryAndReport) {
     const Outcome outcome = run(words("run", {}));
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    const auto json = nlohmann::json::parse(outcome.out);
+    const auto json = test::parsed(outcome.out);
     ASSERT_EQ(json["rows"].size(), 4U);  // two methods at two budgets
     EXPECT_EQ(json["rows"][0]["budget"], "none");
-    EXPECT_DOUBLE_EQ(json["rows"][0]["loyalty"].get<double>(), 1.0);
+    EXPECT_DOUBLE_EQ(json["rows"][0]["loyalty"].get<double>().value(), 1.0);
     EXPECT_EQ(lines("run").size(), 18U);  // the unpruned model once
     std::ifstream summary(root() + "/run/summary.json");
-    EXPECT_EQ(nlohmann::json::parse(summary)["rows"], json["rows"]);
+    EXPECT_EQ(test::parsed(summary)["rows"], json["rows"]);
     for (const char* name : {"report.html", "report.md", "run.json"}) {
         EXPECT_GT(fs::file_size(root() + "/run/" + name), 100U) << name;
     }
@@ -119,8 +119,8 @@ TEST_F(EvalCommand, ResumesATornRunToTheSameResults) {
     const std::vector<std::string> resumed = lines("torn");
     ASSERT_EQ(resumed.size(), all.size());
     for (std::size_t i = 0; i < all.size(); ++i) {
-        const auto a = nlohmann::json::parse(all[i]);
-        const auto b = nlohmann::json::parse(resumed[i]);
+        const auto a = test::parsed(all[i]);
+        const auto b = test::parsed(resumed[i]);
         EXPECT_EQ(a["question_id"], b["question_id"]);
         EXPECT_EQ(a["variant"], b["variant"]);
         EXPECT_EQ(a["text"], b["text"]);
@@ -141,8 +141,8 @@ TEST_F(EvalCommand, ShardsMergeToTheWhole) {
     const Outcome merged =
         run({"eval", "merge", root() + "/part1", root() + "/part2", "--out", root() + "/merged", "--json"});
     ASSERT_EQ(merged.code, 0) << merged.err;
-    const auto a = nlohmann::json::parse(whole.out);
-    const auto b = nlohmann::json::parse(merged.out);
+    const auto a = test::parsed(whole.out);
+    const auto b = test::parsed(merged.out);
     ASSERT_EQ(a["rows"].size(), b["rows"].size());
     for (std::size_t i = 0; i < a["rows"].size(); ++i) {
         for (const char* field : {"method", "budget", "score", "loyalty", "ci95", "per_class", "answered"}) {
@@ -162,7 +162,7 @@ TEST_F(EvalCommand, AblationsRunByName) {
     all.erase(std::find(all.begin(), all.end(), "--budgets"));
     const Outcome outcome = run(all);
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_EQ(nlohmann::json::parse(outcome.out)["rows"].size(), 6U);
+    EXPECT_EQ(test::parsed(outcome.out)["rows"].size(), 6U);
 }
 
 TEST_F(EvalCommand, MissingPicturesAreCountedAndWrongUsageIsSaid) {
@@ -172,7 +172,7 @@ TEST_F(EvalCommand, MissingPicturesAreCountedAndWrongUsageIsSaid) {
     all[3] = root() + "/gaps";
     const Outcome outcome = run(all);
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_EQ(nlohmann::json::parse(outcome.out)["missing_images"], 2);
+    EXPECT_EQ(test::parsed(outcome.out)["missing_images"], 2);
     EXPECT_THAT(outcome.err, HasSubstr("2 questions could not be asked"));
 
     EXPECT_EQ(run({"eval", "jsonl", "--model", "x.gguf", "--mmproj", "y.gguf"}).code, 2);
@@ -185,9 +185,9 @@ TEST_F(EvalCommand, AllMethodsStandWithAndWithoutMassesAndRefusalsAreSaid) {
     *std::ranges::find(all, "clasp,random") = "all";
     const Outcome outcome = run(all);
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    const auto json = nlohmann::json::parse(outcome.out);
+    const auto json = test::parsed(outcome.out);
     std::set<std::string> labels;
-    for (const auto& row : json["rows"]) labels.insert(row["label"].get<std::string>());
+    for (const auto& row : json["rows"]) labels.insert(row["label"].get<std::string>().value());
     for (const char* label : {"none", "random", "random + masses", "clasp+", "tome"}) {
         EXPECT_TRUE(labels.contains(label)) << label;
     }
@@ -206,21 +206,23 @@ TEST_F(EvalCommand, CompareShowsEveryMethodBesideTheOriginalModel) {
                                              "--budget", "20", "--max-tokens", "3", "--map", map});
     const Outcome outcome = run(all);
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    const auto json = nlohmann::json::parse(outcome.out);
+    const auto json = test::parsed(outcome.out);
     EXPECT_EQ(json["rows"].size(), methods::all_methods().size());
-    const std::size_t n_tokens = json["vanilla"]["tokens"]["entering"];
+    const auto n_tokens = json["vanilla"]["tokens"]["entering"].get<std::size_t>().value();
     std::size_t answered = 0;
     for (const auto& row : json["rows"]) {
         if (row.contains("error")) {
-            EXPECT_THAT(row["error"].get<std::string>(), ::testing::Not(::testing::IsEmpty()));
+            EXPECT_THAT(row["error"].get<std::string>().value(), ::testing::Not(::testing::IsEmpty()));
             continue;
         }
         ++answered;
-        EXPECT_LT(row["tokens"]["average"].get<double>(), static_cast<double>(n_tokens)) << row["method"];
-        const double cosine = row["agreement"]["logit_cosine"];
+        EXPECT_LT(row["tokens"]["average"].get<double>().value(), static_cast<double>(n_tokens))
+            << row["method"];
+        const auto cosine = row["agreement"]["logit_cosine"].get<double>().value();
         EXPECT_GE(cosine, -1.0 - 1e-9);
         EXPECT_LE(cosine, 1.0 + 1e-9);
-        EXPECT_EQ(row["agreement"]["same_answer"].get<bool>(), row["answer"] == json["vanilla"]["answer"]);
+        EXPECT_EQ(row["agreement"]["same_answer"].get<bool>().value(),
+                  row["answer"] == json["vanilla"]["answer"]);
     }
     EXPECT_GE(answered, 20U);  // the others say why not: a grid or a depth they do not fit
     EXPECT_GT(fs::file_size(map), 1000U);
@@ -239,7 +241,7 @@ TEST_F(EvalCommand, CalibrateWritesAPolicyThatAskTakes) {
                   policy, "--samples-per-class", "3", "--max-tokens", "2"});
     const Outcome outcome = run(all);
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    const auto json = nlohmann::json::parse(outcome.out);
+    const auto json = test::parsed(outcome.out);
     EXPECT_EQ(json["classes"].size(), 9U);
     const auto read = read_policy(policy);
     ASSERT_TRUE(read.ok()) << read.status().message();
@@ -251,20 +253,87 @@ TEST_F(EvalCommand, CalibrateWritesAPolicyThatAskTakes) {
     again.push_back("--resume");
     const Outcome resumed = run(again);
     ASSERT_EQ(resumed.code, 0) << resumed.err;
-    EXPECT_EQ(nlohmann::json::parse(resumed.out)["asked"], 0);
-    EXPECT_EQ(nlohmann::json::parse(resumed.out)["hash"], json["hash"]);
+    EXPECT_EQ(test::parsed(resumed.out)["asked"], 0);
+    EXPECT_EQ(test::parsed(resumed.out)["hash"], json["hash"]);
 }
 
-TEST_F(EvalCommand, TheEmbeddedModelBringsItsPolicyAndFilesDoNot) {
+TEST_F(EvalCommand, AnIncompleteSetIsNotMergedInSilence) {
+    ASSERT_EQ(run(words("half", {"--shard", "1/2"})).code, 0);
+    const std::vector<std::string> merge = {"eval", "merge", root() + "/half", "--out",
+                                            root() + "/incomplete"};
+    const Outcome refused = run(merge);
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_THAT(refused.err, HasSubstr("has no answer to 2 of 6 questions"));
+    EXPECT_THAT(refused.err, HasSubstr("--partial"));
+    EXPECT_FALSE(fs::exists(root() + "/incomplete/summary.json"));
+    std::vector<std::string> partial = merge;
+    partial.emplace_back("--partial");
+    const Outcome counted = run(partial);
+    EXPECT_EQ(counted.code, 0) << counted.err;
+    EXPECT_THAT(counted.err, HasSubstr("answered 4 of 6 questions"));
+    EXPECT_EQ(run(words("", {"--partial"})).code, 2);
+}
+
+TEST_F(EvalCommand, QuestionsThatCouldNotBeAskedAreNoGapInAMerge) {
+    fs::copy(root() + "/data", root() + "/holes");
+    fs::remove(root() + "/holes/0.bmp");  // the first shard has another picture
+    for (const char* shard : {"1/2", "2/2"}) {
+        std::vector<std::string> part = words(std::string("holes-") + shard[0], {"--shard", shard});
+        part[3] = root() + "/holes";
+        ASSERT_EQ(run(part).code, 0);
+    }
+    const Outcome merged = run({"eval", "merge", root() + "/holes-1", root() + "/holes-2", "--out",
+                                root() + "/holes-all", "--json"});
+    ASSERT_EQ(merged.code, 0) << merged.err;
+    EXPECT_EQ(test::parsed(merged.out)["missing_images"], 2);
+}
+
+TEST_F(EvalCommand, AnAblationTakesOptionsOrRefusesThem) {
+    const auto ablation = [](const std::string& name, const std::vector<std::string>& more) {
+        std::vector<std::string> all =
+            on_model({"eval", "ablation", name, "--benchmark", "jsonl", "--data", root() + "/data",
+                      "--budgets", "20", "--max-tokens", "3", "--limit", "2"});
+        all.insert(all.end(), more.begin(), more.end());
+        return run(all);
+    };
+    EXPECT_THAT(ablation("masses", {"--mass", "none"}).err, HasSubstr("varies what --mass would fix"));
+    EXPECT_THAT(ablation("seeds", {"--select-seed", "3"}).err, HasSubstr("--select-seed"));
+    EXPECT_THAT(ablation("components", {"--no-fusion"}).err, HasSubstr("--no-fusion"));
+    EXPECT_THAT(ablation("router-robustness", {"--force-errors", "0.5"}).err, HasSubstr("--force-errors"));
+    EXPECT_NE(ablation("iterations", {"--mass", "both"}).code, 0);
+    const auto keys = [](const Outcome& outcome) {
+        std::vector<std::string> all;
+        const auto json = test::parsed(outcome.out);
+        for (const auto& row : json["rows"]) all.push_back(row["variant"].get<std::string>().value());
+        return all;
+    };
+    const Outcome plain = ablation("iterations", {});
+    ASSERT_EQ(plain.code, 0) << plain.err;
+    for (const std::vector<std::string>& option : std::vector<std::vector<std::string>>{
+             {"--mass", "nearest"}, {"--no-fusion"}, {"--select-seed", "7"}}) {
+        const Outcome other = ablation("iterations", option);
+        ASSERT_EQ(other.code, 0) << other.err;
+        EXPECT_EQ(keys(other).front(), keys(plain).front());  // the unpruned model
+        for (std::size_t i = 1; i < keys(plain).size(); ++i)
+            EXPECT_NE(keys(other)[i], keys(plain)[i]) << option[0];
+    }
+}
+
+TEST_F(EvalCommand, AModelBringsItsPolicyByNameAndByPath) {
     const auto policy_of = [](const std::vector<std::string>& words) -> std::string {
         const Outcome outcome = run(words);
         EXPECT_EQ(outcome.code, 0) << outcome.err;
-        return nlohmann::json::parse(outcome.out)["policy"]["name"];
+        return test::parsed(outcome.out)["policy"]["name"].get<std::string>().value();
     };
     const std::string picture = std::string(clasp::test::source_dir()) + "/examples/pictures/crosses.png";
     const std::vector<std::string> embedded = {"ask",       picture, "How many crosses are there?",
                                                "--threads", "1",     "--json"};
     EXPECT_EQ(policy_of(embedded), "tiny");
+    const std::string models = std::string(clasp::test::source_dir()) + "/models/";
+    std::vector<std::string> by_path = embedded;
+    by_path.insert(by_path.end(),
+                   {"--model", models + "clasp-tiny.gguf", "--mmproj", models + "clasp-tiny-mmproj.gguf"});
+    EXPECT_EQ(policy_of(by_path), "tiny");
     std::vector<std::string> named = embedded;
     named.insert(named.end(), {"--policy", "llava"});
     EXPECT_EQ(policy_of(named), "llava");

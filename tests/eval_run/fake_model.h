@@ -77,14 +77,19 @@ struct FakeModel {
             ++asked;
             const std::string picture(request.images.front().bytes);
             if (picture == "broken") return Status(Code::Corrupt, "not a picture");
-            if (pictures.empty() || pictures.back() != picture) pictures.push_back(picture);
             const std::size_t at = request.question.find_first_of("0123456789");
             const std::size_t number = std::strtoul(request.question.c_str() + at, nullptr, 10);
             Answer answer;
             answer.text = request.vanilla || number % wrong_every != 0 ? "yes" : "no";
             answer.method = request.method;
             answer.tokens.average = request.vanilla ? 576.0 : request.budget.value;
-            answer.timings.total = 2.0;
+            // The first question on a picture pays for the encoder, as in the engine.
+            const bool is_new = pictures.empty() || pictures.back() != picture;
+            if (is_new) pictures.push_back(picture);
+            answer.timings.encode = is_new ? 5.0 : 0.0;
+            answer.timings.prefill = 1.5;
+            answer.timings.decode = 0.5;
+            answer.timings.total = answer.timings.encode + 2.0;
             answer.generated = 1;
             return answer;
         };

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "eval_run/fake_model.h"
 
 namespace clasp::eval {
@@ -52,13 +50,47 @@ TEST_F(SummaryTest, CountsWhatTheModelDid) {
     EXPECT_LT(pruned.ci95.low, 75.0);
     EXPECT_GT(pruned.ci95.high, 75.0);
     EXPECT_DOUBLE_EQ(pruned.average_tokens, 64.0);
-    EXPECT_NEAR(pruned.seconds, 0.048, 1e-9);
+    EXPECT_NEAR(pruned.prefill_seconds, 24 * 0.0015, 1e-9);
+    EXPECT_NEAR(pruned.decode_seconds, 24 * 0.0005, 1e-9);
     // Numbers 0, 4, ..., 20 are wrong: of each class, which is the number modulo 3, two of eight.
     ASSERT_EQ(pruned.per_class.size(), 3U);
     for (const ClassScore& entry : pruned.per_class) {
         EXPECT_EQ(entry.n, 8U);
         EXPECT_DOUBLE_EQ(entry.score, 75.0);
     }
+}
+
+// The unpruned row comes first at every picture; what the encoder takes is not its own.
+TEST_F(SummaryTest, TimesOfRowsCompareLikeWithLike) {
+    const auto summary = summarise(asked_);
+    ASSERT_TRUE(summary.ok()) << summary.status().message();
+    EXPECT_NEAR(summary->encode_seconds, 12 * 0.005, 1e-9);
+    for (const Row& row : summary->rows) {
+        EXPECT_NEAR(row.prefill_seconds, summary->rows[0].prefill_seconds, 1e-9) << row.label;
+        EXPECT_FALSE(row.encode_seconds.has_value());
+    }
+    // A method that merges inside the encoder runs it for itself, and that is its own.
+    for (auto& [item, record] : records_[asked_.rows[2].variant]) {
+        record.has_own_encoder = true;
+        record.encode_ms = 4.0;
+    }
+    const auto own = summarise(asked_);
+    ASSERT_TRUE(own.ok());
+    EXPECT_NEAR(own->encode_seconds, 12 * 0.005, 1e-9);
+    EXPECT_NEAR(own->rows[2].encode_seconds.value_or(0.0), 24 * 0.004, 1e-9);
+    const base::Json json = summary_json(*own);
+    EXPECT_TRUE(json["rows"][0]["encode_seconds"].is_null());
+    EXPECT_NEAR(json["rows"][2]["encode_seconds"].get<double>().value(), 0.096, 1e-9);
+}
+
+TEST_F(SummaryTest, ARowThatMissedItsBudgetIsNamed) {
+    ASSERT_TRUE(summarise(asked_)->notes.empty());
+    for (auto& [item, record] : records_[asked_.rows[1].variant]) record.average_tokens = 54.0;
+    const auto summary = summarise(asked_);
+    ASSERT_EQ(summary->notes.size(), 1U);
+    EXPECT_EQ(summary->notes[0], "clasp at budget 64 had 54 visual tokens per layer on average");
+    asked_.rows[1].budget_kind = "final";  // then 64 is what is left in the end
+    EXPECT_TRUE(summarise(asked_)->notes.empty());
 }
 
 TEST_F(SummaryTest, ComparesWithTheUnprunedAndTheBest) {
@@ -113,7 +145,7 @@ TEST_F(SummaryTest, WithoutTheUnprunedModelThereIsNoShare) {
     EXPECT_FALSE(summary->rows[0].relative);
     EXPECT_FALSE(summary->rows[0].loyalty);
     EXPECT_EQ(summary->notes.size(), 1U);
-    EXPECT_TRUE(nlohmann::json::parse(summary_json(*summary))["rows"][0]["relative"].is_null());
+    EXPECT_TRUE(summary_json(*summary)["rows"][0]["relative"].is_null());
 }
 
 TEST_F(SummaryTest, MetricsThatAreNoMeansAreResampledWhole) {
@@ -131,7 +163,7 @@ TEST_F(SummaryTest, MetricsThatAreNoMeansAreResampledWhole) {
 TEST_F(SummaryTest, JsonHasARowPerMethodAndBudget) {
     const auto summary = summarise(asked_);
     ASSERT_TRUE(summary.ok());
-    const auto json = nlohmann::json::parse(summary_json(*summary, {"clasp", "random"}));
+    const base::Json json = summary_json(*summary, {"clasp", "random"});
     ASSERT_EQ(json["rows"].size(), 4U);
     EXPECT_EQ(json["rows"][0]["method"], "clasp");
     EXPECT_EQ(json["rows"][0]["budget"], "none");
