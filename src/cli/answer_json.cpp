@@ -16,6 +16,7 @@ Json answer_json(const Answer& answer, const std::string& model_name) {
     for (const StageReport& stage : answer.stages) {
         stages.push_back({{"site", stage.site},
                           {"layer", stage.layer},
+                          {"when", stage_mode_name(stage.when)},
                           {"kept", stage.kept.size() + stage.n_class_tokens},
                           {"pivots", stage.pivots},
                           {"coverage", stage.coverage},
@@ -24,7 +25,9 @@ Json answer_json(const Answer& answer, const std::string& model_name) {
                           {"tokens", stage.kept}});
     }
     Json grids = Json::array();
-    for (const Grid& grid : answer.grids) grids.push_back({{"rows", grid.height}, {"columns", grid.width}});
+    for (const ImageLayout& layout : answer.layouts) {
+        grids.push_back({{"rows", layout.grid.height}, {"columns", layout.grid.width}});
+    }
     return {{"answer", answer.text},
             {"class",
              {{"id", answer.chosen_class.id},
@@ -39,15 +42,20 @@ Json answer_json(const Answer& answer, const std::string& model_name) {
               {"entering", answer.tokens.entering},
               {"final", answer.tokens.final},
               {"average", answer.tokens.average}}},
+            {"budget",
+             {{"asked", answer.budget.asked},
+              {"decided", answer.budget.decided},
+              {"reason", answer.budget.reason}}},
             {"stages", stages},
             {"grids", grids},
             {"timings_ms", timings_json(answer.timings)},
             {"generated", answer.generated},
-            {"stopped", answer.cancelled ? "cancelled" : (answer.stopped_at_limit ? "max_tokens" : "end")},
+            {"stopped", stopped_name(answer.stopped)},
             {"kv_bytes", answer.kv_bytes},
             {"model", model_name},
             {"policy", {{"name", answer.policy_name}, {"hash", answer.policy_hash}}},
             {"method", answer.method},
+            {"label", answer.label},
             {"mass", mass_name(answer.mass)},
             {"positions", answer.positions},
             {"notes", answer.notes}};

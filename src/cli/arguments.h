@@ -17,8 +17,9 @@ namespace clasp::cli {
 class Arguments {
    public:
     // Wrong usage is InvalidArgument with a message that names the option and what it takes.
-    // "--name value" and "--name=value" are the same; "--" ends the options. With a repeatable
-    // positional in front of single ones, the last words go to the last positionals.
+    // "--name value" and "--name=value" are the same, and so are "-n value" and "-nvalue" for an option
+    // with a letter; "--" ends the options. Letter case is ignored in choices. With a repeatable positional
+    // in front of single ones, the last words go to the last positionals.
     static Result<Arguments> parse(std::span<const Option> options, std::span<const Positional> positionals,
                                    std::span<const std::string_view> words);
 
@@ -37,6 +38,8 @@ class Arguments {
     [[nodiscard]] const std::vector<std::string>& positional(std::string_view name) const;
 
    private:
+    Status give(const Option& option, std::string_view text);
+
     std::map<std::string, std::vector<std::string>, std::less<>> given_;
     std::map<std::string, std::string, std::less<>> fallbacks_;
     std::map<std::string, std::vector<std::string>, std::less<>> positionals_;

@@ -4,14 +4,20 @@
 #include <string>
 
 #include "base/npy.h"
+#include "base/text.h"
 #include "clasp/engine.h"
 #include "cli/answer_json.h"
 #include "cli/ask_options.h"
+#include "cli/ask_progress.h"
+#include "cli/cache_option.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/map_file.h"
 #include "cli/model_files.h"
 #include "cli/output.h"
+#include "cli/output_path.h"
+#include "cli/picture_file.h"
+#include "cli/pictures.h"
 #include "cli/router_options.h"
 
 namespace clasp::cli {
@@ -23,6 +29,10 @@ constexpr std::size_t kMaxImages = 16;
 Status check(const Arguments& arguments) {
     CLASP_RETURN_IF_ERROR(check_model_options(arguments));
     CLASP_RETURN_IF_ERROR(check_router_options(arguments));
+    CLASP_RETURN_IF_ERROR(
+        check_pictures_and_question(arguments.positional("IMAGE"), arguments.positional("QUESTION").front()));
+    CLASP_ASSIGN_OR_RETURN(const std::string cache, read_cache_option(arguments));
+    if (!cache.empty()) CLASP_RETURN_IF_ERROR(check_output_folder(cache_option(""), cache));
     if (arguments.is_given("class")) {
         for (const char* other : {"router", "taxonomy", "classifier"}) {
             if (!arguments.is_given(other)) continue;
@@ -38,6 +48,19 @@ Status check(const Arguments& arguments) {
     return check_request_options(arguments);
 }
 
+Json cache_json(const Answer& answer) {
+    if (!answer.cache_hit) return nullptr;
+    return *answer.cache_hit ? "hit" : "miss";
+}
+
+void print_cache(const Answer& answer, Console& console) {
+    console.err << "cache: "
+                << (!answer.cache_hit   ? "not used, because the method merges tokens inside the encoder"
+                    : *answer.cache_hit ? "hit, the encoder was skipped"
+                                        : "miss, the vision layers are kept for the next question")
+                << '\n';
+}
+
 // One line of figures for people who watch; the JSON has all of them.
 void print_summary(const Answer& answer, Console& console) {
     console.err << answer.chosen_class.name << " (" << answer.chosen_class.by << "): " << answer.tokens.visual
@@ -47,46 +70,71 @@ void print_summary(const Answer& answer, Console& console) {
                 << " ms\n";
 }
 
-Status run(const Arguments& arguments, Console& console) {
-    CLASP_ASSIGN_OR_RETURN(const ModelFiles files, find_model_files(arguments));
-    CLASP_ASSIGN_OR_RETURN(AskRequest request, read_request(arguments));
-    for (const std::string& path : arguments.positional("IMAGE")) request.images.push_back({path, {}});
-    request.question = arguments.positional("QUESTION").front();
+AskRequest add_generation(AskRequest request, const Arguments& arguments) {
     request.generation.max_tokens = static_cast<std::size_t>(arguments.integer("max-tokens"));
     request.generation.temperature = arguments.number("temperature");
     request.generation.top_p = arguments.number("top-p");
     request.generation.seed = static_cast<std::uint32_t>(arguments.integer("seed"));
     request.want_logits = arguments.is_given("dump-logits");
-    request.cancel = &interrupted();
-    const bool as_json = arguments.flag("json");
-    if (!as_json) {
-        request.on_text = [&console](std::string_view text) { console.out << text << std::flush; };
-    }
+    request.want_pictures = arguments.is_given("map");
+    return request;
+}
 
-    EngineOptions options = read_engine_options(arguments);
-    options.model = files.model;
-    options.mmproj = files.mmproj;
-    options.cache_dir = arguments.text_if("cache").value_or("");
-    options.cached_images = 0;
-    options.log = console.log_sink();
-    CLASP_ASSIGN_OR_RETURN(options.router, read_router_options(arguments, console));
-    CLASP_ASSIGN_OR_RETURN(const auto engine, Engine::load(options));
-    CLASP_ASSIGN_OR_RETURN(const Answer answer, engine->ask(request));
-
-    if (as_json) {
-        write_json(console, answer_json(answer, files.name));
-    } else {
-        console.out << '\n' << std::flush;
-        for (const std::string& note : answer.notes) console.err << "note: " << note << '\n';
-        print_summary(answer, console);
-    }
+// What is written beside the answer.
+Status write_files(const Arguments& arguments, const AskRequest& request, const Answer& answer,
+                   const std::string& model_name) {
     if (const auto path = arguments.text_if("dump-logits")) {
         const std::array<std::size_t, 1> shape = {answer.logits.size()};
         CLASP_RETURN_IF_ERROR(base::write_npy(*path, shape, answer.logits));
     }
     if (const auto path = arguments.text_if("map")) {
-        return write_token_map(*path, request.images.front().path, request.question, answer, files.name);
+        return write_token_map(*path, request.question, answer, model_name);
     }
+    return ok_status();
+}
+
+Status run(const Arguments& arguments, Console& console) {
+    CLASP_ASSIGN_OR_RETURN(const ModelFiles files, find_model_files(arguments));
+    CLASP_ASSIGN_OR_RETURN(AskRequest request, read_request(arguments));
+    CLASP_ASSIGN_OR_RETURN(const auto pictures, read_pictures(arguments.positional("IMAGE"), console));
+    request = add_generation(std::move(request), arguments);
+    request.images = pictures->sources;
+    request.question = arguments.positional("QUESTION").front();
+    request.cancel = &interrupted();
+    const bool as_json = arguments.flag("json");
+    AskProgress progress(console);
+    request.on_progress = progress.sink();
+    request.on_text = [&](std::string_view text) {
+        progress.clear();
+        if (!as_json) console.answers() << text << std::flush;
+    };
+
+    EngineOptions options = read_engine_options(arguments);
+    options.model = files.model;
+    options.mmproj = files.mmproj;
+    CLASP_ASSIGN_OR_RETURN(options.cache_dir, read_cache_option(arguments));
+    options.cached_images = 0;
+    options.log = console.log_sink();
+    options.on_progress = progress.sink();
+    options.cancel = &interrupted();
+    CLASP_ASSIGN_OR_RETURN(options.router, read_router_options(arguments, console));
+    CLASP_ASSIGN_OR_RETURN(const auto engine, Engine::load(options));
+    CLASP_ASSIGN_OR_RETURN(const Answer answer, engine->ask(request));
+    progress.clear();
+
+    if (as_json) {
+        Json json = answer_json(answer, files.name);
+        json["cache"] = cache_json(answer);
+        write_json(console, json);
+    } else {
+        console.answers() << '\n' << std::flush;
+        for (const std::string& note : answer.notes) console.err << "note: " << base::printable(note) << '\n';
+        if (arguments.is_given("cache")) print_cache(answer, console);
+        print_summary(answer, console);
+    }
+    CLASP_RETURN_IF_ERROR(write_files(arguments, request, answer, files.name));
+    if (answer.stopped == Stopped::Cancelled)
+        return {Code::Cancelled, "stopped before the answer was complete"};
     return ok_status();
 }
 
@@ -96,10 +144,18 @@ Command ask_command() {
     Command command = {
         .name = "ask",
         .summary = "Ask a question about images",
-        .positionals = {{"IMAGE", "a JPEG, PNG, WebP, GIF or BMP file", 1, kMaxImages},
-                        {"QUESTION", "in plain words", 1, 1}},
+        .positionals = {{.name = "IMAGE",
+                         .help = "a JPEG, PNG, WebP, GIF or BMP file, or - for standard input",
+                         .min_count = 1,
+                         .max_count = kMaxImages,
+                         .takes_stdin = true},
+                        {"QUESTION", "in plain words, after the images", 1, 1}},
         .notes =
             "The answer goes to standard output, figures and notes to standard error. Ctrl-C stops cleanly.",
+        .examples =
+            {"clasp-vlm ask photo.jpg \"How many cups are on the table?\" -m llava.gguf -M mmproj.gguf",
+             "clasp-vlm ask photo.jpg \"What does the sign say?\" -b 64 --map kept.png",
+             "clasp-vlm ask examples/pictures/crosses.png \"How many yellow crosses are in the picture?\""},
         .check = check,
         .run = run,
     };
@@ -138,24 +194,19 @@ Command ask_command() {
          .help = "seed of sampling",
          .min = 0,
          .max = 4294967295.0},
-        {.name = "cache",
-         .type = OptionType::File,
-         .value = "DIR",
-         .help = "folder that keeps vision layers, so that another question about an image skips the encoder",
-         .group = OptionGroup::Performance},
+        cache_option(
+            "folder that keeps vision layers, so that another question about an image skips the encoder; it "
+            "is made if need be; auto is ~/.cache/clasp/features"),
     });
     add(engine_options());
     add({
-        {.name = "map",
-         .type = OptionType::File,
-         .value = "FILE.png",
-         .help = "draw the image with the tokens kept at each stage",
-         .group = OptionGroup::Output},
+        map_option("draw the image with the tokens kept at each stage"),
         {.name = "dump-logits",
          .type = OptionType::File,
          .value = "FILE.npy",
          .help = "write the logits of the first generated position",
-         .group = OptionGroup::Output},
+         .group = OptionGroup::Output,
+         .writes = Writes::File},
     });
     return command;
 }

@@ -1,5 +1,6 @@
 #include "cli/ask_options.h"
 
+#include "base/suggest.h"
 #include "base/text.h"
 #include "cli/model_files.h"
 #include "methods/method.h"
@@ -55,11 +56,11 @@ std::vector<Option> request_options() {
         {.name = "method",
          .type = OptionType::Text,
          .value = "NAME",
-         .help = "how tokens are chosen, one of docs/methods.md (default: the policy's)"},
+         .help = "how tokens are chosen; 'clasp-vlm methods' lists them (default: the policy's)"},
         {.name = "method-option",
          .type = OptionType::Text,
          .value = "NAME=VALUE",
-         .help = "an option of the method, such as faithful=paper; docs/methods.md lists them",
+         .help = "an option of the method, such as faithful=paper; 'clasp-vlm methods NAME' lists them",
          .is_repeatable = true},
         position_mode_option(),
         {.name = "mass",
@@ -73,7 +74,7 @@ std::vector<Option> request_options() {
         {.name = "class",
          .type = OptionType::Text,
          .value = "ID|NAME",
-         .help = "class of the question, instead of the router's"},
+         .help = "class of the question, instead of the router's: a number, a name or its first word"},
         {.name = "no-fusion", .help = "read only the vision layer that the original model reads"},
         {.name = "vanilla", .help = "no fusion and no pruning: what the original model computes"},
         {.name = "compat",
@@ -102,11 +103,29 @@ std::vector<Option> engine_options() {
     };
 }
 
+namespace {
+
+// Names and values that can be told wrong before a model is loaded.
+Status check_values(const Arguments& arguments) {
+    CLASP_ASSIGN_OR_RETURN(const AskRequest request, read_request(arguments));
+    // A command with a list of methods checks that list; options then are for whichever takes them.
+    if (!arguments.text_if("methods")) {
+        const std::string& name = request.method.empty() ? request.policy.method : request.method;
+        CLASP_RETURN_IF_ERROR(methods::check_method_choice({name, request.method_options}));
+    }
+    if (!request.class_choice.empty())
+        CLASP_RETURN_IF_ERROR(find_class(request.policy, request.class_choice).status());
+    return ok_status();
+}
+
+}  // namespace
+
 Status check_request_options(const Arguments& arguments) {
     const bool has_schedule = arguments.is_given("schedule");
     if (has_schedule && arguments.is_given("budget")) {
         return {Code::InvalidArgument, "--budget and --schedule exclude each other"};
     }
+    CLASP_RETURN_IF_ERROR(check_values(arguments));
     if (!arguments.flag("vanilla")) return ok_status();
     for (const char* other :
          {"schedule", "method", "method-option", "mass", "no-fusion", "budget-kind", "position-mode"}) {
@@ -123,13 +142,16 @@ Status check_request_options(const Arguments& arguments) {
 
 Result<std::vector<std::string>> read_method_list(const std::string& list) {
     std::vector<std::string> names;
-    if (list == "all") {
+    if (base::is_same_name(list, "all")) {
         for (const methods::Method& method : methods::all_methods()) names.emplace_back(method.name);
         return names;
     }
     for (const std::string_view text : base::split(list, ',')) {
-        CLASP_RETURN_IF_ERROR(methods::check_method_choice(methods::split_method_choice(text)));
-        names.emplace_back(text);
+        const methods::MethodChoice choice = methods::split_method_choice(text);
+        CLASP_RETURN_IF_ERROR(methods::check_method_choice(choice));
+        // As the method spells itself, whatever was typed.
+        CLASP_ASSIGN_OR_RETURN(const methods::Method* method, methods::find_method(choice.name));
+        names.push_back(std::string(method->name) + std::string(text.substr(choice.name.size())));
     }
     return names;
 }
@@ -138,11 +160,11 @@ Result<AskRequest> read_request(const Arguments& arguments) {
     AskRequest request;
     CLASP_ASSIGN_OR_RETURN(request.policy, read_policy_option(arguments));
     if (const auto budget = arguments.text_if("budget")) {
-        CLASP_ASSIGN_OR_RETURN(request.budget, parse_budget(*budget));
+        CLASP_ASSIGN_OR_RETURN(request.budget, parse_budget(base::lower(*budget)));
     }
     if (const auto schedule = arguments.text_if("schedule")) {
-        if (schedule->starts_with("paper-")) {
-            request.schedule_name = *schedule;
+        if (schedule->find(':') == std::string::npos) {
+            CLASP_ASSIGN_OR_RETURN(request.schedule_name, find_schedule_name(*schedule));
         } else {
             CLASP_ASSIGN_OR_RETURN(request.forced_stages, parse_stages(*schedule));
         }

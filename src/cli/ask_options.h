@@ -17,6 +17,7 @@ Option position_mode_option();
 Option select_seed_option();
 // Threads and vision weights: what changes how fast it comes.
 std::vector<Option> engine_options();
+// Wrong usage: options that exclude each other; a budget, schedule, policy, method or class that cannot be.
 Status check_request_options(const Arguments& arguments);
 
 // Everything of a request but its images and its question. A command may leave out some of the options.

@@ -14,6 +14,7 @@
 #include "cli/interrupt.h"
 #include "cli/model_files.h"
 #include "cli/output.h"
+#include "cli/question_text.h"
 
 namespace clasp::cli {
 
@@ -91,6 +92,14 @@ Result<AskRequest> request_for(const Arguments& arguments, const std::string& bu
     return request;
 }
 
+Status check(const Arguments& arguments) {
+    CLASP_RETURN_IF_ERROR(check_model_options(arguments));
+    CLASP_RETURN_IF_ERROR(check_question(arguments.text("question")));
+    for (const std::string_view budget : base::split(arguments.text("budgets"), ','))
+        CLASP_RETURN_IF_ERROR(parse_budget(budget).status());
+    return check_request_options(arguments);
+}
+
 void print(const std::vector<Row>& rows, Console& console) {
     console.out
         << "budget  average  final   encode  prefill   select  first token  decode    (ms, median)  ratio\n";
@@ -122,6 +131,7 @@ Status run(const Arguments& arguments, Console& console) {
     options.mmproj = files.mmproj;
     options.cached_images = 0;  // every run encodes
     options.log = console.log_sink();
+    options.cancel = &interrupted();
     CLASP_ASSIGN_OR_RETURN(const auto engine, Engine::load(options));
 
     const auto repeats = static_cast<std::size_t>(arguments.integer("repeats"));
@@ -130,21 +140,21 @@ Status run(const Arguments& arguments, Console& console) {
     for (std::size_t round = 0; round <= repeats; ++round) {  // round 0 warms up
         for (std::size_t i = 0; i < budgets.size(); ++i) {
             if (console.err_is_terminal) {
-                console.err << "\rround " << round << " of " << repeats << ", budget " << budgets[i] << "   "
-                            << std::flush;
+                console.terminal() << "\rround " << round << " of " << repeats << ", budget " << budgets[i]
+                                   << "   " << std::flush;
             }
             CLASP_ASSIGN_OR_RETURN(const Answer answer, engine->ask(requests[i]));
-            if (answer.cancelled) return {Code::Cancelled, "stopped"};
+            if (answer.stopped == Stopped::Cancelled) return {Code::Cancelled, "stopped"};
             if (round > 0) runs[i].push_back(answer.timings);
             rows[i].tokens = answer.tokens;
         }
     }
-    if (console.err_is_terminal) console.err << '\r' << std::string(60, ' ') << '\r';
+    if (console.err_is_terminal) console.terminal() << "\r\x1b[K" << std::flush;
     double unpruned = 0.0;
     for (std::size_t i = 0; i < budgets.size(); ++i) {
         rows[i].budget = budgets[i];
         rows[i].median = medians(runs[i]);
-        if (budgets[i] == "none") unpruned = rows[i].median.first_token;
+        if (requests[i].vanilla) unpruned = rows[i].median.first_token;
     }
     for (Row& row : rows) row.ratio = unpruned > 0.0 ? unpruned / row.median.first_token : std::nan("");
     if (!arguments.flag("json")) {
@@ -175,7 +185,7 @@ Command bench_command() {
             "Budgets take turns in one process after a warm-up round; figures are medians. The ratio is the "
             "time to\n"
             "the first token without pruning over that with it, so 3 means three times sooner.",
-        .check = check_model_options,
+        .check = check,
         .run = run,
     };
     command.options = model_options();

@@ -15,6 +15,7 @@
 #include "cli/progress_line.h"
 #include "draw/calibration_report.h"
 #include "draw/report_table.h"
+#include "methods/method.h"
 
 namespace clasp::cli {
 
@@ -62,7 +63,7 @@ Result<Work> open_work(const Arguments& arguments, const eval::RunDescription& r
 
 Result<calibrate::CalibrateRequest> read_calibration(const Arguments& arguments, const ModelInfo& model) {
     calibrate::CalibrateRequest request;
-    CLASP_ASSIGN_OR_RETURN(request.start, load_policy(arguments.text("policy")));
+    CLASP_ASSIGN_OR_RETURN(request.start, read_policy_option(arguments));
     request.method = arguments.text("method");
     request.budget = arguments.text("budget");
     if (const auto path = arguments.text_if("space")) {
@@ -122,6 +123,9 @@ Status check(const Arguments& arguments) {
     if (arguments.is_given("rounds") && arguments.text("order") == "joint") {
         return {Code::InvalidArgument, "--rounds goes with --order two-phase"};
     }
+    CLASP_RETURN_IF_ERROR(read_policy_option(arguments).status());
+    CLASP_RETURN_IF_ERROR(methods::find_method(arguments.text("method")).status());
+    CLASP_RETURN_IF_ERROR(eval::find_benchmark(arguments.text("benchmark")).status());
     return check_model_options(arguments);
 }
 
@@ -152,6 +156,9 @@ Status run(const Arguments& arguments, Console& console) {
     auto report = calibrate::calibrate(
         request, [&model](const AskRequest& asking) { return model.engine->ask(asking); });
     line.finish();
+    if (report) {
+        for (const std::string& warning : report->warnings) console.err << "warning: " << warning << '\n';
+    }
     if (!report && report.status().code() == Code::Cancelled) {
         return {Code::Cancelled, "stopped; --resume goes on from here"};
     }
@@ -167,11 +174,9 @@ Status run(const Arguments& arguments, Console& console) {
     CLASP_RETURN_IF_ERROR(base::write_file_atomic(work_folder(arguments) + "/search.html",
                                                   draw::calibration_html(*report, policy.description)));
     if (arguments.flag("json")) {
-        Json json = {{"out", arguments.text("out")},
-                     {"hash", policy_hash(policy)},
-                     {"asked", report->asked},
-                     {"seconds", report->seconds},
-                     {"classes", Json::array()}};
+        Json json = {{"out", arguments.text("out")}, {"hash", policy_hash(policy)},
+                     {"asked", report->asked},       {"seconds", report->seconds},
+                     {"warnings", report->warnings}, {"classes", Json::array()}};
         for (const calibrate::ClassReport& entry : report->classes) json["classes"].push_back(as_json(entry));
         write_json(console, json);
         return ok_status();
@@ -227,12 +232,11 @@ Command calibrate_command() {
          .type = OptionType::File,
          .value = "POLICY.json",
          .help = "the policy file",
-         .is_required = true},
-        {.name = "policy",
-         .type = OptionType::Text,
-         .value = "NAME|FILE",
-         .fallback = "llava",
-         .help = "where the search starts, and what a class keeps if nothing is better"},
+         .is_required = true,
+         .writes = Writes::File},
+        policy_option(
+            "where the search starts, and what a class keeps if nothing is better (default: the model's own, "
+            "or llava)"),
         {.name = "method",
          .type = OptionType::Text,
          .value = "NAME",
@@ -303,7 +307,8 @@ Command calibrate_command() {
          .type = OptionType::File,
          .value = "DIR",
          .help = "folder for the answers and the drawing of the search (default: POLICY.json.calibration)",
-         .group = OptionGroup::Output},
+         .group = OptionGroup::Output,
+         .writes = Writes::Folder},
         {.name = "resume", .help = "use the answers that are in --work"},
     });
     add(engine_options());

@@ -7,9 +7,13 @@ namespace clasp::cli {
 
 Command ask_command();
 Command bench_command();
+Command cache_command();
 Command compare_command();
+Command completion_command();
 Command eval_command();
 Command inspect_command();
+Command methods_command();
+Command policy_command();
 Command select_command();
 Command route_command();
 Command schedule_command();

@@ -15,6 +15,8 @@
 #include "cli/map_file.h"
 #include "cli/model_files.h"
 #include "cli/output.h"
+#include "cli/picture_file.h"
+#include "cli/pictures.h"
 #include "methods/method.h"
 
 namespace clasp::cli {
@@ -23,7 +25,7 @@ namespace {
 
 // What a method gave, or why it gave nothing.
 struct Row {
-    std::string method;
+    std::string label;
     Answer answer;
     std::string error;
     bool same_answer = false;
@@ -33,6 +35,9 @@ struct Row {
 
 Status check(const Arguments& arguments) {
     CLASP_RETURN_IF_ERROR(check_model_options(arguments));
+    CLASP_RETURN_IF_ERROR(
+        check_pictures_and_question(arguments.positional("IMAGE"), arguments.positional("QUESTION").front()));
+    CLASP_RETURN_IF_ERROR(read_method_list(arguments.text("methods")).status());
     return check_request_options(arguments);
 }
 
@@ -54,7 +59,7 @@ double cosine(const std::vector<float>& a, const std::vector<float>& b) {
 
 Row run_method(const Engine& engine, AskRequest request, const std::string& method, const Answer& vanilla) {
     Row row;
-    row.method = method;
+    row.label = method;
     methods::MethodChoice choice = methods::split_method_choice(method);
     request.method = std::move(choice.name);
     for (std::string& option : choice.options) request.method_options.push_back(std::move(option));
@@ -64,6 +69,7 @@ Row run_method(const Engine& engine, AskRequest request, const std::string& meth
         return row;
     }
     row.answer = std::move(answer).value();
+    row.label = row.answer.label;
     row.same_answer = row.answer.text == vanilla.text;
     row.same_first_token = top_token(row.answer.logits) == top_token(vanilla.logits);
     row.logit_cosine = cosine(row.answer.logits, vanilla.logits);
@@ -71,7 +77,7 @@ Row run_method(const Engine& engine, AskRequest request, const std::string& meth
 }
 
 Json row_json(const Row& row, const std::string& model_name) {
-    if (!row.error.empty()) return {{"method", row.method}, {"error", row.error}};
+    if (!row.error.empty()) return {{"method", row.label}, {"error", row.error}};
     Json json = answer_json(row.answer, model_name);
     json["agreement"] = {{"same_answer", row.same_answer},
                          {"same_first_token", row.same_first_token},
@@ -81,15 +87,15 @@ Json row_json(const Row& row, const std::string& model_name) {
 
 void print_table(const Answer& vanilla, const std::vector<Row>& rows, Console& console) {
     std::size_t longest = 12;
-    for (const Row& row : rows) longest = std::max(longest, row.method.size());
+    for (const Row& row : rows) longest = std::max(longest, row.label.size());
     const int width = static_cast<int>(longest) + 2;
     const auto line = [&console, width](const std::string& name, const Answer& answer,
                                         const std::string& agrees) {
         console.out << std::left << std::setw(width) << name << std::right << std::setw(8)
                     << answer.tokens.entering << std::setw(7) << answer.tokens.final << std::setw(9)
                     << fixed(answer.tokens.average, 1) << std::setw(11)
-                    << fixed(answer.timings.first_token, 0) << std::setw(8) << agrees << "  " << answer.text
-                    << '\n';
+                    << fixed(answer.timings.first_token, 0) << std::setw(8) << agrees << "  "
+                    << base::printable(answer.text) << '\n';
     };
     console.out << std::left << std::setw(width) << "method" << std::right << std::setw(8) << "entering"
                 << std::setw(7) << "final" << std::setw(9) << "average" << std::setw(11) << "first, ms"
@@ -98,9 +104,16 @@ void print_table(const Answer& vanilla, const std::vector<Row>& rows, Console& c
     line("vanilla", vanilla, "");
     for (const Row& row : rows) {
         if (row.error.empty()) {
-            line(row.method, row.answer, row.same_answer ? "yes" : "no");
+            line(row.label, row.answer, row.same_answer ? "yes" : "no");
         } else {
-            console.out << std::left << std::setw(width) << row.method << "  " << row.error << '\n';
+            console.out << std::left << std::setw(width) << row.label << "  " << base::printable(row.error)
+                        << '\n';
+        }
+    }
+    for (const Row& row : rows) {
+        for (const std::string& note : row.answer.notes) {
+            const bool is_common = std::ranges::find(vanilla.notes, note) != vanilla.notes.end();
+            if (!is_common) console.err << "note: " << row.label << ": " << note << '\n';
         }
     }
 }
@@ -109,7 +122,8 @@ Status run(const Arguments& arguments, Console& console) {
     CLASP_ASSIGN_OR_RETURN(const ModelFiles files, find_model_files(arguments));
     CLASP_ASSIGN_OR_RETURN(const std::vector<std::string> names, read_method_list(arguments.text("methods")));
     CLASP_ASSIGN_OR_RETURN(AskRequest request, read_request(arguments));
-    request.images = {{arguments.positional("IMAGE").front(), {}}};
+    CLASP_ASSIGN_OR_RETURN(const auto pictures, read_pictures(arguments.positional("IMAGE"), console));
+    request.images = pictures->sources;
     request.question = arguments.positional("QUESTION").front();
     request.generation.max_tokens = static_cast<std::size_t>(arguments.integer("max-tokens"));
     request.want_logits = true;
@@ -119,10 +133,12 @@ Status run(const Arguments& arguments, Console& console) {
     options.mmproj = files.mmproj;
     options.cached_images = 0;  // every method pays for its own encoder
     options.log = console.log_sink();
+    options.cancel = &interrupted();
     CLASP_ASSIGN_OR_RETURN(const auto engine, Engine::load(options));
 
     AskRequest plain = request;
     plain.vanilla = true;
+    plain.want_pictures = arguments.is_given("map");
     plain.method.clear();
     plain.method_options.clear();
     plain.mass.reset();
@@ -146,12 +162,12 @@ Status run(const Arguments& arguments, Console& console) {
         print_table(vanilla, rows, console);
     }
     if (const auto path = arguments.text_if("map")) {
-        vanilla.method = "vanilla";
+        vanilla.label = "vanilla";
         std::vector<Answer> answers = {vanilla};
         for (Row& row : rows) {
             if (row.error.empty()) answers.push_back(std::move(row.answer));
         }
-        return write_comparison_map(*path, request.images.front().path, request.question, answers,
+        return write_comparison_map(*path, request.question, answers,
                                     files.name + "; each panel: what was left in the end, and the answer");
     }
     return ok_status();
@@ -163,8 +179,10 @@ Command compare_command() {
     Command command = {
         .name = "compare",
         .summary = "Ask one question under several methods",
-        .positionals = {{"IMAGE", "a JPEG, PNG, WebP, GIF or BMP file", 1, 1},
-                        {"QUESTION", "in plain words", 1, 1}},
+        .positionals = {{.name = "IMAGE",
+                         .help = "a JPEG, PNG, WebP, GIF or BMP file, or - for standard input",
+                         .takes_stdin = true},
+                        {"QUESTION", "in plain words, after the image", 1, 1}},
         .notes =
             "A method that cannot meet the budget, or does not fit the model, says why in its row.\n"
             "Times are of single runs, one after the other: use bench for figures.",
@@ -178,7 +196,8 @@ Command compare_command() {
           .type = OptionType::Text,
           .value = "A,B,C",
           .fallback = "all",
-          .help = "names of docs/methods.md, each with options if wanted (fastv:faithful=paper), or all"},
+          .help = "names that 'clasp-vlm methods' lists, each with options if wanted (fastv:faithful=paper), "
+                  "or all"},
          {.name = "max-tokens",
           .type = OptionType::Integer,
           .value = "N",
@@ -193,11 +212,7 @@ Command compare_command() {
     });
     add(asking);
     add(engine_options());
-    add({{.name = "map",
-          .type = OptionType::File,
-          .value = "FILE.png",
-          .help = "draw the maps of all methods in one picture",
-          .group = OptionGroup::Output}});
+    add({map_option("draw the maps of all methods in one picture")});
     return command;
 }
 

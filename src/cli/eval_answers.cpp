@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/text.h"
 #include "cli/output.h"
 #include "eval/benchmark.h"
 #include "eval/data_folder.h"
@@ -30,7 +31,7 @@ double printed_value(const eval::Metric& metric) {
 void warn_ids(Console& console, const std::vector<std::string>& ids, std::string_view what) {
     if (ids.empty()) return;
     console.err << "warning: " << ids.size() << (ids.size() == 1 ? " answer " : " answers ") << what
-                << ", the first for question " << ids.front() << '\n';
+                << ", the first for question " << base::printable(ids.front()) << '\n';
 }
 
 Status check_strict(const eval::Answers& answers) {
@@ -104,10 +105,11 @@ Status ask_endpoint(const eval::Benchmark& benchmark, const eval::Dataset& datas
                       : Status(Code::Unavailable, "cannot write the judgements to " + files.front());
     };
     run.progress = [&](std::size_t done, std::size_t total) {
-        if (console.err_is_terminal) console.err << "\rjudged " << done << " of " << total << std::flush;
+        if (console.err_is_terminal)
+            console.terminal() << "\rjudged " << done << " of " << total << std::flush;
     };
     CLASP_RETURN_IF_ERROR(eval::judge_answers(benchmark, dataset, answers, folder, run, judged.judgements));
-    if (console.err_is_terminal) console.err << '\n';
+    if (console.err_is_terminal) console.terminal() << std::endl;
     judged.is_given = true;
     return ok_status();
 }
@@ -252,7 +254,8 @@ Status run_eval_answers(const Arguments& arguments, Console& console) {
     CLASP_ASSIGN_OR_RETURN(
         const eval::Dataset dataset,
         benchmark->load(arguments.text("data"), {arguments.text_if("split").value_or("")}));
-    for (const std::string& warning : dataset.warnings) console.err << "warning: " << warning << '\n';
+    for (const std::string& warning : dataset.warnings)
+        console.err << "warning: " << base::printable(warning) << '\n';
     CLASP_ASSIGN_OR_RETURN(const Loaded loaded, load_answers(*benchmark, dataset, arguments, console));
     if (arguments.flag("strict")) CLASP_RETURN_IF_ERROR(check_strict(loaded.answers));
     warn_ids(console, loaded.answers.missing, "missing, counted as wrong");

@@ -28,11 +28,9 @@ Result<std::vector<std::uint8_t>> map_of(const eval::Item& item, AskRequest requ
     request.images = {{{}, bytes}};
     request.question = item.prompt;
     request.class_choice = std::to_string(class_id);
+    request.want_pictures = true;
     CLASP_ASSIGN_OR_RETURN(const Answer answer, asker(request));
-    CLASP_ASSIGN_OR_RETURN(
-        const Image picture,
-        decode_image({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, {}));
-    CLASP_ASSIGN_OR_RETURN(const draw::Canvas canvas, token_map(picture, item.question, answer, model));
+    CLASP_ASSIGN_OR_RETURN(const draw::Canvas canvas, token_map(item.question, answer, model));
     return draw::encode_png(canvas.image());
 }
 
@@ -111,7 +109,8 @@ Status write_report_files(const std::string& folder, const draw::EvalReport& rep
                           const std::vector<std::string>& methods) {
     if (report.summaries.size() == 1) {
         CLASP_RETURN_IF_ERROR(base::write_file_atomic(
-            folder + "/summary.json", eval::summary_json(report.summaries.front(), methods) + "\n"));
+            folder + "/summary.json",
+            base::dump_json(eval::summary_json(report.summaries.front(), methods)) + "\n"));
     }
     CLASP_RETURN_IF_ERROR(base::write_file_atomic(folder + "/report.md", draw::eval_report_markdown(report)));
     return base::write_file_atomic(folder + "/report.html", draw::eval_report_html(report));
@@ -121,18 +120,29 @@ void print_summary(const eval::Summary& summary, Console& console) {
     std::size_t width = 6;
     for (const eval::Row& row : summary.rows) width = std::max(width, row.label.size());
     const auto wide = static_cast<int>(width) + 2;
+    const bool has_own_encoder =
+        std::any_of(summary.rows.begin(), summary.rows.end(),
+                    [](const eval::Row& row) { return row.encode_seconds.has_value(); });
     console.out << summary.title << ", " << summary.headline << ", " << summary.n_questions << " questions\n"
                 << std::left << std::setw(wide) << "method" << std::setw(8) << "budget" << std::right
                 << std::setw(9) << "score" << std::setw(18) << "95 % interval" << std::setw(8) << "kept %"
-                << std::setw(9) << "loyal %" << std::setw(9) << "seconds" << '\n';
+                << std::setw(9) << "loyal %" << std::setw(11) << "prefill s" << std::setw(10) << "decode s"
+                << (has_own_encoder ? "  encode s" : "") << '\n';
     for (const eval::Row& row : summary.rows) {
         const std::string interval =
             draw::score_text(summary, row.ci95.low) + " to " + draw::score_text(summary, row.ci95.high);
         console.out << std::left << std::setw(wide) << row.label << std::setw(8) << row.budget << std::right
                     << std::setw(9) << draw::score_text(summary, row.score) << std::setw(18) << interval
                     << std::setw(8) << draw::percent_text(row.relative) << std::setw(9)
-                    << draw::percent_text(row.loyalty) << std::setw(9) << fixed(row.seconds, 1) << '\n';
+                    << draw::percent_text(row.loyalty) << std::setw(11) << fixed(row.prefill_seconds, 1)
+                    << std::setw(10) << fixed(row.decode_seconds, 1);
+        if (row.encode_seconds) console.out << std::setw(10) << fixed(*row.encode_seconds, 1);
+        console.out << '\n';
     }
+    console.out << "pictures: " << fixed(summary.encode_seconds, 1) << " s to decode and encode, "
+                << (has_own_encoder ? "shared by all rows without an encoder of their own\n"
+                                    : "shared by all rows\n");
+    for (const std::string& note : summary.notes) console.err << "note: " << note << '\n';
 }
 
 }  // namespace clasp::cli

@@ -55,6 +55,10 @@ Result<Variant> base_variant(const Arguments& arguments) {
 Result<std::vector<Variant>> read_ablation(const Arguments& arguments, const std::string& name, Variant base,
                                            const EvalEngine& model, Console& console) {
     const bool is_calibration = name == kCalibrationAblation;
+    if (arguments.text_if("mass") == kBothMasses) {
+        return Status(Code::InvalidArgument,
+                      "an ablation takes --mass none or nearest; the preset 'masses' has both");
+    }
     base.method =
         arguments.is_given("methods") ? arguments.text("methods") : (is_calibration ? "clasp+" : "clasp");
     eval::AblationBase start;
@@ -72,9 +76,22 @@ Result<std::vector<Variant>> read_ablation(const Arguments& arguments, const std
     CLASP_ASSIGN_OR_RETURN(const eval::Ablation* preset, eval::find_ablation(name));
     start.n_vision_layers = model.engine->info().vision_blocks;
     start.feature_layer = model.engine->info().feature_layer;
+    for (const std::string_view varied : preset->varies) {
+        if (!arguments.is_given(varied)) continue;
+        return Status(Code::InvalidArgument, "the ablation " + name + " varies what --" +
+                                                 std::string(varied) + " would fix; leave the option out");
+    }
     std::vector<Variant> variants = preset->variants(start);
+    const auto is_fixed = [&](std::string_view option) {
+        return std::ranges::find(preset->varies, option) == preset->varies.end();
+    };
     for (Variant& variant : variants) {
-        if (name != "router-choice") variant.classes = base.classes;
+        if (variant.is_vanilla()) continue;
+        if (is_fixed("classes")) variant.classes = base.classes;
+        if (is_fixed("mass")) variant.mass = base.mass;
+        if (is_fixed("no-fusion")) variant.use_fusion = base.use_fusion;
+        if (is_fixed("select-seed")) variant.select_seed = base.select_seed;
+        if (is_fixed("force-errors")) variant.stress = base.stress;
         variant.budget_kind = base.budget_kind;
         variant.position_mode = base.position_mode;
     }
@@ -159,7 +176,8 @@ void report_missing(const eval::RunReport& report, Console& console) {
     constexpr std::size_t kShown = 5;
     const auto& missing = report.missing_images;
     for (std::size_t i = 0; i < std::min(kShown, missing.size()); ++i) {
-        console.err << "warning: question " << missing[i].item << ": " << missing[i].reason << '\n';
+        console.err << "warning: question " << base::printable(missing[i].item) << ": "
+                    << base::printable(missing[i].reason) << '\n';
     }
     if (!missing.empty()) {
         console.err << "warning: " << missing.size()
@@ -191,11 +209,11 @@ Status publish(const Arguments& arguments, const std::string& folder, draw::Eval
                const std::vector<std::string>& methods, Console& console) {
     if (!folder.empty()) CLASP_RETURN_IF_ERROR(write_report_files(folder, report, methods));
     if (arguments.flag("json") && report.summaries.size() == 1) {
-        console.out << eval::summary_json(report.summaries.front(), methods) << '\n';
+        console.out << base::dump_json(eval::summary_json(report.summaries.front(), methods)) << '\n';
     } else if (arguments.flag("json")) {
         Json json = Json::array();
         for (const eval::Summary& summary : report.summaries) {
-            json.push_back(Json::parse(eval::summary_json(summary, methods)));
+            json.push_back(eval::summary_json(summary, methods));
         }
         write_json(console, {{"benchmarks", json}});
     } else {
@@ -261,6 +279,9 @@ Status run_benchmark(const std::string& benchmark, const std::string& ablation, 
         return {Code::Cancelled, folder.path.empty() ? "stopped" : "stopped; --resume goes on from here"};
     }
     if (done.asked + done.reused == 0) return {Code::NotFound, "not one question could be asked"};
+    run.unasked = done.missing_images;
+    run.unasked.insert(run.unasked.end(), done.without_picture.begin(), done.without_picture.end());
+    if (!folder.path.empty()) CLASP_RETURN_IF_ERROR(eval::write_run(folder.path, run));
 
     const eval::Dataset counted = shard_dataset(data.dataset, run.shard);
     auto summary = summarise_run(run, *data.benchmark, counted, done.records, arguments);
@@ -310,8 +331,15 @@ Result<eval::Summary> summarise_stored(const StoredRun& stored, const Arguments&
                                                  stored.run.benchmark + " asked");
     }
     eval::cut_dataset(dataset, stored.run.limit, !benchmark->is_mean);
-    return summarise_run(stored.run, *benchmark, shard_dataset(dataset, stored.run.shard), stored.records,
-                         arguments);
+    const eval::Dataset asked = shard_dataset(dataset, stored.run.shard);
+    if (!arguments.flag("partial")) {
+        const auto status = eval::check_complete(stored.run, asked, stored.records);
+        if (!status.ok()) return status;
+    }
+    CLASP_ASSIGN_OR_RETURN(eval::Summary summary,
+                           summarise_run(stored.run, *benchmark, asked, stored.records, arguments));
+    summary.missing_images = stored.run.unasked;
+    return summary;
 }
 
 Status run_merge(const Arguments& arguments, Console& console) {
@@ -328,6 +356,7 @@ Status run_merge(const Arguments& arguments, Console& console) {
                             [&](const eval::RowSpec& known) { return known.variant == row.variant; });
             if (!is_known) all.run.rows.push_back(row);
         }
+        all.run.unasked.insert(all.run.unasked.end(), other.run.unasked.begin(), other.run.unasked.end());
         for (const std::string& method : other.run.methods) {
             const auto& known = all.run.methods;
             if (std::find(known.begin(), known.end(), method) == known.end())
@@ -335,11 +364,11 @@ Status run_merge(const Arguments& arguments, Console& console) {
         }
     }
     all.run.shard = {};
+    CLASP_ASSIGN_OR_RETURN(eval::Summary summary, summarise_stored(all, arguments));
     CLASP_ASSIGN_OR_RETURN(OutFolder folder, open_folder(arguments, all.run));
     for (const auto& [key, records] : all.records) {
         for (const auto& [item, record] : records) CLASP_RETURN_IF_ERROR(folder.writer->append(record));
     }
-    CLASP_ASSIGN_OR_RETURN(eval::Summary summary, summarise_stored(all, arguments));
     draw::EvalReport report;
     report.title = summary.title + ": methods by budget";
     report.summaries.push_back(std::move(summary));
@@ -363,6 +392,22 @@ Status run_report(const Arguments& arguments, Console& console) {
     fs::create_directories(folder, error);
     if (error) return {Code::Unavailable, base::path_in_quotes(folder) + ": " + error.message()};
     return publish(arguments, folder, std::move(report), methods, console);
+}
+
+// Names and values that can be told wrong before the data are read.
+Status check_eval_values(const Arguments& arguments) {
+    const std::vector<std::string>& words = words_of(arguments);
+    const bool is_ablation = words[0] == "ablation";
+    CLASP_RETURN_IF_ERROR(
+        eval::find_benchmark(is_ablation ? arguments.text("benchmark") : words[0]).status());
+    if (is_ablation && words[1] != kCalibrationAblation)
+        CLASP_RETURN_IF_ERROR(eval::find_ablation(words[1]).status());
+    CLASP_RETURN_IF_ERROR(base_variant(arguments).status());
+    CLASP_RETURN_IF_ERROR(read_method_list(arguments.text("methods")).status());
+    for (const std::string& budget : split_list(arguments.text("budgets")))
+        CLASP_RETURN_IF_ERROR(parse_budget(budget).status());
+    const auto shard = arguments.text_if("shard");
+    return shard ? eval::parse_shard(*shard).status() : ok_status();
 }
 
 }  // namespace
@@ -411,6 +456,8 @@ std::vector<Option> eval_run_options() {
          .value = "I/N",
          .help = "only part I of N, to be joined by 'eval merge'"},
         {.name = "resume", .help = "go on with the run in --out; nothing is asked twice"},
+        {.name = "partial",
+         .help = "merge, report: also where answers are missing, which then count as wrong"},
         policy_option(
             "profile or policy file with the settings per class (default: the model's own, or llava)"),
         {.name = "mass",
@@ -455,7 +502,8 @@ std::vector<Option> eval_run_options() {
          .type = OptionType::File,
          .value = "DIR",
          .help = "folder for results.jsonl, summary.json, report.html and report.md",
-         .group = OptionGroup::Output},
+         .group = OptionGroup::Output,
+         .writes = Writes::Folder},
     });
     add(engine_options());
     return options;
@@ -470,6 +518,9 @@ Status check_eval_run(const Arguments& arguments) {
         }
         return ok_status();
     }
+    if (arguments.flag("partial")) {
+        return {Code::InvalidArgument, "--partial goes with 'eval merge' and 'eval report'"};
+    }
     const std::size_t expected = words[0] == "ablation" ? 2 : 1;
     if (words.size() != expected) {
         return {Code::InvalidArgument,
@@ -479,7 +530,8 @@ Status check_eval_run(const Arguments& arguments) {
     if (arguments.flag("resume") && !arguments.is_given("out")) {
         return {Code::InvalidArgument, "--resume goes on with a run in --out DIR"};
     }
-    return check_model_options(arguments);
+    CLASP_RETURN_IF_ERROR(check_model_options(arguments));
+    return check_eval_values(arguments);
 }
 
 Status run_eval(const Arguments& arguments, Console& console) {

@@ -62,8 +62,9 @@ Result<EvalEngine> load_eval_engine(const Arguments& arguments, Console& console
     CLASP_ASSIGN_OR_RETURN(const ModelFiles files, find_model_files(arguments));
     EvalEngine loaded;
     loaded.name = files.name;
-    CLASP_ASSIGN_OR_RETURN(const std::string text, engine::file_identity(files.model));
-    CLASP_ASSIGN_OR_RETURN(const std::string vision, engine::file_identity(files.mmproj));
+    ThreadPool pool;
+    CLASP_ASSIGN_OR_RETURN(const std::string text, engine::file_identity(files.model, &pool));
+    CLASP_ASSIGN_OR_RETURN(const std::string vision, engine::file_identity(files.mmproj, &pool));
     loaded.hash = base::sha256_hex(text + vision);
     EngineOptions options = read_engine_options(arguments);
     options.model = files.model;

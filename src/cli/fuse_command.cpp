@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/npy.h"
+#include "base/text.h"
 #include "clasp/fuse.h"
 #include "clasp/policy.h"
 #include "cli/commands.h"
@@ -39,14 +40,23 @@ Result<std::map<std::size_t, std::string>> read_pairs(const Arguments& arguments
 }
 
 Result<Grid> parse_grid(const std::string& text) {
-    const std::size_t cross = text.find('x');
-    const auto height = parse_integer(text.substr(0, cross));
-    const auto width = cross == std::string::npos ? std::nullopt : parse_integer(text.substr(cross + 1));
-    constexpr long long kMaxSide = 1 << 16;
-    if (!height || !width || *height < 1 || *width < 1 || *height > kMaxSide || *width > kMaxSide) {
+    constexpr std::size_t kMaxSide = std::size_t{1} << 16U;
+    const std::size_t cross = std::min(text.find('x'), text.size());
+    const auto height = base::parse_size(text.substr(0, cross));
+    const auto width = base::parse_size(std::string_view(text).substr(std::min(cross + 1, text.size())));
+    const std::size_t rows = height.value_or(0);
+    const std::size_t columns = width.value_or(0);
+    if (rows < 1 || columns < 1 || rows > kMaxSide || columns > kMaxSide) {
         return bad_value("grid", text, "LAYER=HEIGHTxWIDTH");
     }
-    return Grid{static_cast<std::size_t>(*height), static_cast<std::size_t>(*width)};
+    return Grid{rows, columns};
+}
+
+Result<Mix> read_mix(const Arguments& arguments) {
+    if (arguments.is_given("weights")) return parse_mix(arguments.text("weights"));
+    CLASP_ASSIGN_OR_RETURN(const Policy policy, load_policy(arguments.text("policy")));
+    CLASP_ASSIGN_OR_RETURN(const std::size_t class_id, find_class(policy, arguments.text("class")));
+    return mix_for(policy, class_id);
 }
 
 Status check(const Arguments& arguments) {
@@ -56,14 +66,10 @@ Status check(const Arguments& arguments) {
     if (arguments.is_given("policy") && arguments.is_given("weights")) {
         return {Code::InvalidArgument, "--policy and --weights exclude each other"};
     }
-    return ok_status();
-}
-
-Result<Mix> read_mix(const Arguments& arguments) {
-    if (arguments.is_given("weights")) return parse_mix(arguments.text("weights"));
-    CLASP_ASSIGN_OR_RETURN(const Policy policy, load_policy(arguments.text("policy")));
-    CLASP_ASSIGN_OR_RETURN(const std::size_t class_id, find_class(policy, arguments.text("class")));
-    return mix_for(policy, class_id);
+    CLASP_RETURN_IF_ERROR(read_pairs(arguments, "layer", "LAYER=FILE.npy").status());
+    CLASP_ASSIGN_OR_RETURN(const auto grids, read_pairs(arguments, "grid", "LAYER=HEIGHTxWIDTH"));
+    for (const auto& [layer, grid] : grids) CLASP_RETURN_IF_ERROR(parse_grid(grid).status());
+    return read_mix(arguments).status();
 }
 
 struct Layers {
@@ -139,7 +145,7 @@ Status run(const Arguments& arguments, Console& console) {
                    {{"out", path}, {"tokens", last.n_tokens}, {"width", last.width}, {"mix", weights}});
     } else {
         console.out << "wrote " << path << ": " << last.n_tokens << " tokens x " << last.width << ", mix "
-                    << weights.dump() << '\n';
+                    << base::dump_json(weights) << '\n';
     }
     return ok_status();
 }
@@ -186,7 +192,8 @@ Command fuse_command() {
                  .type = OptionType::File,
                  .value = "FILE.npy",
                  .help = "where the result goes, float32",
-                 .is_required = true},
+                 .is_required = true,
+                 .writes = Writes::File},
                 threads_option(),
             },
         .check = check,

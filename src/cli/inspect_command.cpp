@@ -1,7 +1,13 @@
 // clasp-vlm inspect: what is in a GGUF file, and whether it can be run.
+#include <filesystem>
+#include <optional>
+
+#include "base/file.h"
 #include "base/text.h"
+#include "clasp/image.h"
 #include "clasp/inspect.h"
 #include "cli/commands.h"
+#include "cli/model_files.h"
 #include "cli/output.h"
 
 namespace clasp::cli {
@@ -47,14 +53,21 @@ Json as_json(const GgufFileInfo& info) {
     }
     json["supported"] = info.is_supported;
     if (!info.is_supported) json["reason"] = info.reason;
+    if (!info.needs.empty()) json["needs"] = info.needs;
     return json;
+}
+
+// A string of the file.
+std::string shown(const std::string& text) {
+    constexpr std::size_t kLongest = 200;
+    return base::printable(text, kLongest);
 }
 
 void print(const GgufFileInfo& info, Console& console) {
     std::ostream& out = console.out;
-    out << info.path << '\n'
-        << "  architecture   " << info.architecture << (info.name.empty() ? "" : " (" + info.name + ")")
-        << '\n'
+    out << base::printable(info.path) << '\n'
+        << "  architecture   " << shown(info.architecture)
+        << (info.name.empty() ? "" : " (" + shown(info.name) + ")") << '\n'
         << "  parameters     " << fixed(static_cast<double>(info.n_parameters) / 1e6, 1) << " million in "
         << info.n_tensors << " tensors, " << fixed(static_cast<double>(info.n_bytes) / 1e6, 1) << " MB\n"
         << "  types          ";
@@ -72,54 +85,143 @@ void print(const GgufFileInfo& info, Console& console) {
     }
     if (info.vision) {
         const VisionFileInfo& vision = *info.vision;
-        out << "  vision tower   " << vision.family << ", " << vision.n_blocks << " blocks of width "
+        out << "  vision tower   " << shown(vision.family) << ", " << vision.n_blocks << " blocks of width "
             << vision.width << ", " << vision.image_size << " px in " << vision.grid.height << " x "
             << vision.grid.width << " patches of " << vision.patch_size << " px\n"
             << "  feature layer  " << vision.feature_layer << " (llama.cpp reads "
-            << vision.llama_cpp_feature_layer << "), projector " << vision.projector << " to width "
+            << vision.llama_cpp_feature_layer << "), projector " << shown(vision.projector) << " to width "
             << vision.output_width << '\n';
     }
-    out << "  supported      " << (info.is_supported ? "yes" : "no: " + info.reason) << '\n';
+    out << "  supported      " << (info.is_supported ? "yes" : "no: " + base::printable(info.reason)) << '\n';
+    if (!info.needs.empty()) out << "  needs          " << info.needs << '\n';
 }
 
-// Why two files cannot be used together; empty when they can.
-std::string mismatch(const GgufFileInfo& text, const GgufFileInfo& vision) {
-    if (!text.text) return "'" + text.path + "' is not a text model";
-    if (!vision.vision) return "'" + vision.path + "' is not a vision tower";
-    if (text.text->width != vision.vision->output_width) {
-        return "the vision file gives tokens of width " + std::to_string(vision.vision->output_width) +
-               ", the text model takes width " + std::to_string(text.text->width);
+// A file that is there, or else a model that comes with the program, with both its files.
+struct Inspected {
+    std::string file;
+    std::optional<std::string> mmproj;
+};
+
+Result<Inspected> find_inspected(const Arguments& arguments) {
+    const std::string& word = arguments.positional("FILE").front();
+    Inspected found = {word, arguments.text_if("mmproj")};
+    std::error_code error;
+    const bool is_path = word.ends_with(".gguf") || word.find('/') != std::string::npos;
+    if (is_path || std::filesystem::exists(word, error)) return found;
+    CLASP_ASSIGN_OR_RETURN(const ModelFiles files, find_named_model(word));
+    if (found.mmproj) {
+        return Status(Code::InvalidArgument, "--mmproj goes with a file; " + base::in_quotes(word) +
+                                                 " names a model that brings its own");
     }
-    return "";
+    return Inspected{files.model, files.mmproj};
+}
+
+// "640x480", or a picture file, whose header is read.
+Result<PixelSize> picture_size(const std::string& word) {
+    const std::size_t cross = word.find('x');
+    const bool is_size = cross != std::string::npos && cross > 0 && cross + 1 < word.size() &&
+                         word.find_first_not_of("0123456789x") == std::string::npos &&
+                         word.find('x', cross + 1) == std::string::npos;
+    const ImageLimits limits;
+    if (!is_size) {
+        CLASP_ASSIGN_OR_RETURN(const std::string bytes, base::read_file(word, limits.max_file_bytes));
+        const auto header =
+            read_image_header({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+        if (!header.ok()) return header.status().with_context(base::path_in_quotes(word));
+        return header->size;
+    }
+    const auto side = [&](const std::string& digits) -> Result<int> {
+        constexpr std::size_t kMostDigits = 9;
+        const std::size_t value = digits.size() > kMostDigits ? limits.max_side + 1 : std::stoul(digits);
+        if (value < limits.min_side || value > limits.max_side) {
+            return Status(Code::InvalidArgument, "a picture side of " + digits + " pixels is outside " +
+                                                     std::to_string(limits.min_side) + " to " +
+                                                     std::to_string(limits.max_side));
+        }
+        return static_cast<int>(value);
+    };
+    PixelSize size;
+    CLASP_ASSIGN_OR_RETURN(size.width, side(word.substr(0, cross)));
+    CLASP_ASSIGN_OR_RETURN(size.height, side(word.substr(cross + 1)));
+    return size;
+}
+
+Json layout_json(const ImageLayout& layout) {
+    return {{"width", layout.picture.width},
+            {"height", layout.picture.height},
+            {"resized", {layout.resized.width, layout.resized.height}},
+            {"tiles", {layout.tiles.width, layout.tiles.height}},
+            {"pieces", layout.n_pieces},
+            {"grid", {layout.grid.width, layout.grid.height}},
+            {"tokens", layout.n_tokens() + layout.n_fixed}};
+}
+
+void print_layout(const ImageLayout& layout, Console& console) {
+    console.out << "a picture of " << layout.picture.width << " x " << layout.picture.height
+                << " pixels is resized to " << layout.resized.width << " x " << layout.resized.height
+                << ", cut into " << layout.tiles.width << " x " << layout.tiles.height
+                << " tiles (pieces: " << layout.n_pieces << "), and becomes "
+                << layout.n_tokens() + layout.n_fixed << " visual tokens (grid: " << layout.grid.width
+                << " x " << layout.grid.height << ")\n";
+}
+
+// What the picture of --image becomes, if there is one.
+Result<std::optional<ImageLayout>> inspected_picture(const Arguments& arguments, const GgufFileInfo& vision) {
+    const auto word = arguments.text_if("image");
+    if (!word) return std::optional<ImageLayout>();
+    if (!vision.vision) {
+        return Status(Code::InvalidArgument, base::path_in_quotes(vision.path) +
+                                                 " is not a vision file; --image needs one, see --mmproj");
+    }
+    CLASP_ASSIGN_OR_RETURN(const PixelSize size, picture_size(*word));
+    CLASP_ASSIGN_OR_RETURN(ImageLayout layout, inspect_picture(vision.path, size));
+    return std::optional(std::move(layout));
+}
+
+Status check(const Arguments& arguments) {
+    return find_inspected(arguments).status();
 }
 
 Status run(const Arguments& arguments, Console& console) {
-    CLASP_ASSIGN_OR_RETURN(const GgufFileInfo info, inspect_gguf(arguments.positional("FILE").front()));
-    const auto mmproj = arguments.text_if("mmproj");
+    CLASP_ASSIGN_OR_RETURN(const Inspected inspected, find_inspected(arguments));
+    CLASP_ASSIGN_OR_RETURN(GgufFileInfo info, inspect_gguf(inspected.file));
+    const auto& mmproj = inspected.mmproj;
     if (!mmproj) {
+        CLASP_ASSIGN_OR_RETURN(const auto picture, inspected_picture(arguments, info));
         if (arguments.flag("json")) {
-            write_json(console, as_json(info));
+            Json json = as_json(info);
+            if (picture) json["image"] = layout_json(*picture);
+            write_json(console, json);
         } else {
             print(info, console);
+            if (picture) print_layout(*picture, console);
         }
-        return ok_status();
+        if (info.is_supported) return ok_status();
+        return Status(Code::Unsupported, info.reason).with_context(base::path_in_quotes(info.path));
     }
-    CLASP_ASSIGN_OR_RETURN(const GgufFileInfo vision, inspect_gguf(*mmproj));
-    const std::string reason = mismatch(info, vision);
+    CLASP_ASSIGN_OR_RETURN(GgufFileInfo vision, inspect_gguf(*mmproj));
+    CLASP_ASSIGN_OR_RETURN(const auto picture, inspected_picture(arguments, vision));
+    Status pair = check_pair(info, vision);
+    if (pair.ok()) {  // what each needs is there
+        info.needs.clear();
+        vision.needs.clear();
+    }
     if (arguments.flag("json")) {
         Json json = as_json(info);
         json["mmproj"] = as_json(vision);
         if (json["mmproj"].contains("vision")) json["vision"] = json["mmproj"]["vision"];
-        json["fits"] = reason.empty();
-        if (!reason.empty()) json["fits_reason"] = reason;
+        json["fits"] = pair.ok();
+        if (!pair.ok()) json["fits_reason"] = pair.message();
+        if (picture) json["image"] = layout_json(*picture);
         write_json(console, json);
     } else {
         print(info, console);
         print(vision, console);
-        console.out << "the two files " << (reason.empty() ? "belong together" : "do not fit: " + reason)
-                    << '\n';
+        console.out << (pair.ok() ? "the two files belong together\n"
+                                  : "the two files cannot be used together\n");
+        if (picture) print_layout(*picture, console);
     }
-    return ok_status();
+    return pair;
 }
 
 }  // namespace
@@ -128,11 +230,20 @@ Command inspect_command() {
     return {
         .name = "inspect",
         .summary = "Show what is in a GGUF file and whether it can be run",
-        .positionals = {{"FILE", "a text or vision GGUF file", 1, 1}},
+        .positionals = {{"FILE",
+                         "a text or vision GGUF file, or the name of a model that comes with the program", 1,
+                         1}},
         .options = {{.name = "mmproj",
                      .type = OptionType::File,
                      .value = "FILE",
-                     .help = "the vision file that goes with it"}},
+                     .help = "the vision file that goes with it"},
+                    {.name = "image",
+                     .type = OptionType::Text,
+                     .value = "FILE|WxH",
+                     .help = "show what this picture, or one of that size, becomes: pieces and tokens"}},
+        .examples = {"clasp-vlm inspect tiny", "clasp-vlm inspect llava.gguf --mmproj mmproj.gguf",
+                     "clasp-vlm inspect tiny --image 640x480"},
+        .check = check,
         .run = run,
     };
 }

@@ -8,4 +8,7 @@ namespace clasp::cli {
 // Installs the handler on first use. The flag lives as long as the program.
 const std::atomic<bool>& interrupted();
 
+// The signal that set the flag; 0: none did.
+int interrupt_signal();
+
 }  // namespace clasp::cli

@@ -1,26 +1,23 @@
 #include "cli/map_file.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
-#include "clasp/image.h"
 #include "cli/output.h"
-#include "draw/png_writer.h"
+#include "cli/picture_file.h"
+#include "draw/layout_view.h"
 #include "draw/token_map.h"
-#include "image/preprocess.h"
 
 namespace clasp::cli {
 
 namespace {
 
-// The square that LLaVA cuts into patches: the picture centred on the mean colour.
-image::Canvas padded_square(const Image& picture) {
-    const int side = std::max(picture.width, picture.height);
-    return {{side, side}, (side - picture.width) / 2, (side - picture.height) / 2, image::kClipMeanColour};
-}
-
 draw::StagePanel stage_panel(const StageReport& stage, std::size_t n_tokens) {
     draw::StagePanel panel;
-    panel.title = stage.site == "before" ? "entering" : "from layer " + std::to_string(stage.layer);
+    panel.title = stage.site == "before"
+                      ? "entering"
+                      : std::string(stage_mode_name(stage.when)) + " layer " + std::to_string(stage.layer);
     panel.marks.assign(n_tokens, draw::Mark::Dropped);
     for (const TokenIndex token : stage.kept) panel.marks[token] = draw::Mark::Kept;
     for (const TokenIndex token : stage.pivots) panel.marks[token] = draw::Mark::Pivot;
@@ -39,54 +36,103 @@ draw::StagePanel last_panel(const Answer& answer) {
     return panel;
 }
 
-draw::TokenMap empty_map(const Image& picture, const Answer& answer, const std::string& question) {
-    draw::TokenMap map;
-    map.picture = &picture;
-    map.frame = padded_square(picture);
-    map.rows = static_cast<int>(answer.grids.front().height);
-    map.columns = static_cast<int>(answer.grids.front().width);
-    map.question = question;
-    return map;
+// What stands around the panels of a map.
+struct MapText {
+    std::string question;
+    std::string answer;
+    std::string note;
+};
+
+// The panel with the marks of one view's tokens.
+draw::StagePanel panel_of_view(const draw::StagePanel& panel, const draw::LayoutView& view) {
+    draw::StagePanel part;
+    part.title = panel.title;
+    for (const std::size_t token : view.tokens) part.marks.push_back(panel.marks[token]);
+    return part;
+}
+
+// Maps of several views stand below each other.
+Result<draw::Canvas> stacked(const std::vector<draw::Canvas>& maps) {
+    int width = 0;
+    int height = 0;
+    for (const draw::Canvas& map : maps) {
+        width = std::max(width, map.width());
+        height += map.height();
+    }
+    CLASP_ASSIGN_OR_RETURN(draw::Canvas all, draw::Canvas::make(width, height));
+    int top = 0;
+    for (const draw::Canvas& map : maps) {
+        all.paste(map.image(), 0, top);
+        top += map.height();
+    }
+    return all;
+}
+
+// panels mark all tokens of the image.
+Result<draw::Canvas> draw_views(const Answer& answer, const std::vector<draw::StagePanel>& panels,
+                                const MapText& text) {
+    if (answer.pictures.empty() || answer.pictures.front() == nullptr || answer.layouts.empty()) {
+        return Status(Code::InvalidArgument, "the answer brings no picture to draw on");
+    }
+    const ImageLayout& layout = answer.layouts.front();
+    const std::vector<draw::LayoutView> views = draw::layout_views(layout);
+    std::vector<draw::Canvas> maps;
+    for (std::size_t i = 0; i < views.size(); ++i) {
+        CLASP_ASSIGN_OR_RETURN(
+            const draw::FramedPicture framed,
+            draw::frame_picture(*answer.pictures.front(), views[i].area, layout.pad_colour));
+        draw::TokenMap map;
+        map.picture = &framed.picture;
+        map.frame = framed.frame;
+        map.rows = views[i].rows;
+        map.columns = views[i].columns;
+        for (const draw::StagePanel& panel : panels) map.stages.push_back(panel_of_view(panel, views[i]));
+        if (i == 0) map.question = text.question;
+        if (i + 1 == views.size()) {
+            map.answer = text.answer;
+            map.note = text.note;
+        }
+        CLASP_ASSIGN_OR_RETURN(draw::Canvas canvas, draw::draw_token_map(map));
+        maps.push_back(std::move(canvas));
+    }
+    if (maps.size() == 1) return std::move(maps.front());
+    return stacked(maps);
 }
 
 }  // namespace
 
-Result<draw::Canvas> token_map(const Image& picture, const std::string& question, const Answer& answer,
+Result<draw::Canvas> token_map(const std::string& question, const Answer& answer,
                                const std::string& model_name) {
-    draw::TokenMap map = empty_map(picture, answer, question);
-    for (const StageReport& stage : answer.stages)
-        map.stages.push_back(stage_panel(stage, answer.tokens.visual));
-    map.answer = answer.text;
-    map.note = model_name + ", " + answer.method + ", " + fixed(answer.tokens.average, 1) + " of " +
-               std::to_string(answer.tokens.visual) + " visual tokens per layer, class " +
-               answer.chosen_class.name;
-    return draw::draw_token_map(map);
+    std::vector<draw::StagePanel> panels;
+    for (const StageReport& stage : answer.stages) {
+        panels.push_back(stage_panel(stage, answer.tokens.visual));
+    }
+    const std::string note = model_name + ", " + answer.label + ", " + fixed(answer.tokens.average, 1) +
+                             " of " + std::to_string(answer.tokens.visual) +
+                             " visual tokens per layer, class " + answer.chosen_class.name;
+    return draw_views(answer, panels, {question, answer.text, note});
 }
 
-Status write_token_map(const std::string& map_path, const std::string& image_path,
-                       const std::string& question, const Answer& answer, const std::string& model_name) {
-    CLASP_ASSIGN_OR_RETURN(const Image picture, load_image(image_path));
-    CLASP_ASSIGN_OR_RETURN(const draw::Canvas canvas, token_map(picture, question, answer, model_name));
-    return draw::write_png(canvas.image(), map_path);
+Status write_token_map(const std::string& map_path, const std::string& question, const Answer& answer,
+                       const std::string& model_name) {
+    CLASP_ASSIGN_OR_RETURN(const draw::Canvas canvas, token_map(question, answer, model_name));
+    return write_picture(canvas.image(), map_path);
 }
 
-Status write_comparison_map(const std::string& map_path, const std::string& image_path,
-                            const std::string& question, std::span<const Answer> answers,
-                            const std::string& note) {
+Status write_comparison_map(const std::string& map_path, const std::string& question,
+                            std::span<const Answer> answers, const std::string& note) {
     if (answers.empty()) return {Code::InvalidArgument, "there is no answer to draw"};
-    CLASP_ASSIGN_OR_RETURN(const Image picture, load_image(image_path));
-    draw::TokenMap map = empty_map(picture, answers.front(), question);
+    std::vector<draw::StagePanel> panels;
     for (const Answer& answer : answers) {
         draw::StagePanel panel = last_panel(answer);
-        panel.title = answer.method;
-        if (answer.mass == MassRule::Nearest && answer.method != "clasp+") panel.title += " + masses";
+        panel.title = answer.label;
         if (answer.tokens.final == 0) panel.title += " (none in the end)";
         panel.title += ": " + answer.text;
-        map.stages.push_back(std::move(panel));
+        panels.push_back(std::move(panel));
     }
-    map.note = note;
-    CLASP_ASSIGN_OR_RETURN(const draw::Canvas canvas, draw::draw_token_map(map));
-    return draw::write_png(canvas.image(), map_path);
+    CLASP_ASSIGN_OR_RETURN(const draw::Canvas canvas,
+                           draw_views(answers.front(), panels, {question, {}, note}));
+    return write_picture(canvas.image(), map_path);
 }
 
 }  // namespace clasp::cli

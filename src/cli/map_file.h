@@ -1,4 +1,5 @@
-// The token map of an answer: the picture with the tokens that each stage kept. For answers about one image.
+// The token map of an answer: the picture with the tokens that each stage kept. For answers about one image
+// that bring its picture (AskRequest::want_pictures): it is drawn on as the model saw it.
 #pragma once
 
 #include <span>
@@ -10,16 +11,16 @@
 
 namespace clasp::cli {
 
-Result<draw::Canvas> token_map(const Image& picture, const std::string& question, const Answer& answer,
+Result<draw::Canvas> token_map(const std::string& question, const Answer& answer,
                                const std::string& model_name);
 
-// The same of the picture at image_path, as a PNG file.
-Status write_token_map(const std::string& map_path, const std::string& image_path,
-                       const std::string& question, const Answer& answer, const std::string& model_name);
+// The same as a file, in the format that its name asks for.
+Status write_token_map(const std::string& map_path, const std::string& question, const Answer& answer,
+                       const std::string& model_name);
 
-// One panel per answer about the same image: what its method had kept in the end.
-Status write_comparison_map(const std::string& map_path, const std::string& image_path,
-                            const std::string& question, std::span<const Answer> answers,
-                            const std::string& note);
+// One panel per answer about the same image: what its method had kept in the end. The first brings the
+// picture.
+Status write_comparison_map(const std::string& map_path, const std::string& question,
+                            std::span<const Answer> answers, const std::string& note);
 
 }  // namespace clasp::cli

@@ -1,6 +1,11 @@
 #include "cli/model_files.h"
 
+#include <algorithm>
 #include <filesystem>
+
+#include "base/suggest.h"
+#include "base/text.h"
+#include "policy/model_policy.h"
 
 namespace clasp::cli {
 
@@ -8,6 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kPrefix = "clasp-";
 constexpr std::string_view kSuffix = ".gguf";
 
 bool is_file_name(const std::string& model) {
@@ -41,8 +47,27 @@ std::vector<Option> model_options() {
     };
 }
 
+std::vector<std::string> model_names() {
+    constexpr std::string_view kVisionSuffix = "-mmproj.gguf";
+    std::vector<std::string> names;
+    for (const fs::path& folder : model_folders()) {
+        std::error_code error;
+        for (const auto& entry : fs::directory_iterator(folder, error)) {
+            std::string name = entry.path().filename().string();
+            if (!name.starts_with(kPrefix) || !name.ends_with(kVisionSuffix)) continue;
+            name = name.substr(kPrefix.size(), name.size() - kPrefix.size() - kVisionSuffix.size());
+            if (fs::exists(folder / (std::string(kPrefix) + name + std::string(kSuffix)), error))
+                names.push_back(name);
+        }
+    }
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    return names;
+}
+
 Status check_model_options(const Arguments& arguments) {
     const bool is_file = is_file_name(arguments.text("model"));
+    if (!is_file) CLASP_RETURN_IF_ERROR(find_named_model(arguments.text("model")).status());
     if (is_file && !arguments.is_given("mmproj")) {
         return {Code::InvalidArgument, "--model with a file needs --mmproj with its vision file"};
     }
@@ -60,26 +85,31 @@ Option policy_option(std::string_view help) {
 Result<Policy> read_policy_option(const Arguments& arguments) {
     if (const auto policy = arguments.text_if("policy")) return load_policy(*policy);
     CLASP_ASSIGN_OR_RETURN(const ModelFiles files, find_model_files(arguments));
-    return files.policy.empty() ? find_profile("llava") : read_policy(files.policy);
+    return policy::model_policy(files.model);
 }
 
 Result<ModelFiles> find_model_files(const Arguments& arguments) {
     const std::string model = arguments.text("model");
     if (is_file_name(model)) {
-        return ModelFiles{fs::path(model).filename().string(), model, arguments.text("mmproj"), ""};
+        return ModelFiles{fs::path(model).filename().string(), model, arguments.text("mmproj")};
     }
+    return find_named_model(model);
+}
+
+Result<ModelFiles> find_named_model(const std::string& model) {
     for (const fs::path& folder : model_folders()) {
         const fs::path text = folder / ("clasp-" + model + ".gguf");
         const fs::path vision = folder / ("clasp-" + model + "-mmproj.gguf");
         std::error_code error;
         if (!fs::exists(text, error) || !fs::exists(vision, error)) continue;
-        const fs::path policy = folder / ("clasp-" + model + "-policy.json");
-        return ModelFiles{model, text.string(), vision.string(),
-                          fs::exists(policy, error) ? policy.string() : ""};
+        return ModelFiles{model, text.string(), vision.string()};
     }
-    return Status(
-        Code::NotFound,
-        "no model '" + model + "' comes with this program; give --model FILE.gguf and --mmproj FILE.gguf");
+    const std::vector<std::string> names = model_names();
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    return Status(Code::NotFound, "no model " + base::in_quotes(model) + " comes with this program" +
+                                      base::did_you_mean(model, views) + "; there is " +
+                                      (views.empty() ? "none" : base::join(views)) +
+                                      ", or give --model FILE.gguf and --mmproj FILE.gguf");
 }
 
 }  // namespace clasp::cli

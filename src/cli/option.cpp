@@ -1,16 +1,47 @@
 #include "cli/option.h"
 
+#include <array>
+#include <utility>
+
+#include "base/cpu_share.h"
+
 namespace clasp::cli {
 
+char short_name_of(std::string_view name) {
+    // A letter never means two options of one command; a test looks.
+    constexpr std::array<std::pair<char, std::string_view>, 17> kLetters = {{{'m', "model"},
+                                                                             {'M', "mmproj"},
+                                                                             {'b', "budget"},
+                                                                             {'b', "budgets"},
+                                                                             {'p', "policy"},
+                                                                             {'c', "class"},
+                                                                             {'n', "max-tokens"},
+                                                                             {'s', "seed"},
+                                                                             {'t', "threads"},
+                                                                             {'d', "data"},
+                                                                             {'f', "file"},
+                                                                             {'l', "limit"},
+                                                                             {'q', "question"},
+                                                                             {'o', "out"},
+                                                                             {'j', "json"},
+                                                                             {'h', "help"},
+                                                                             {'V', "version"}}};
+    for (const auto& [letter, option] : kLetters) {
+        if (option == name) return letter;
+    }
+    return 0;
+}
+
 Option threads_option() {
+    static const auto limit = static_cast<double>(base::max_threads());
     return {.name = "threads",
             .type = OptionType::Integer,
             .value = "N",
             .fallback = "0",
-            .help = "threads, 0 for one per hardware thread; the result is the same",
+            .help = "threads, 0 for the processors that are free, at most 4 for each; the result is the same",
             .group = OptionGroup::Performance,
             .min = 0,
-            .max = 512};
+            .max = limit};
 }
 
 std::string_view type_name(OptionType type) {

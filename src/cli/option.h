@@ -22,6 +22,9 @@ enum class OptionType : std::uint8_t {
 // What an option changes: the result, how fast it comes, or only what is printed.
 enum class OptionGroup : std::uint8_t { Behaviour, Performance, Output };
 
+// What an option's path is written to: checked before any work begins.
+enum class Writes : std::uint8_t { Nothing, File, Folder };
+
 struct Option {
     std::string_view name = {};  // without the leading dashes
     OptionType type = OptionType::Flag;
@@ -34,6 +37,9 @@ struct Option {
     std::vector<std::string_view> choices = {};
     bool is_required = false;
     bool is_repeatable = false;
+    Writes writes = Writes::Nothing;
+    std::vector<std::string_view> extensions = {};  // that a path must end with; empty: any
+    char short_name = 0;                            // "-m"; full_options() fills it in
 };
 
 struct Positional {
@@ -41,7 +47,12 @@ struct Positional {
     std::string_view help;
     std::size_t min_count = 1;
     std::size_t max_count = 1;
+    std::vector<std::string_view> choices = {};  // empty: any word
+    bool takes_stdin = false;                    // "-" means standard input, once
 };
+
+// The letter of an option, the same in every command; 0 for those that have none.
+char short_name_of(std::string_view name);
 
 // --threads, the same for every command that computes; results never depend on it.
 Option threads_option();

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <ostream>
 
+#include "base/text.h"
 #include "cli/output.h"
 
 namespace clasp::cli {
@@ -12,6 +13,7 @@ namespace {
 constexpr std::chrono::milliseconds kTerminalPause(200);
 constexpr std::chrono::seconds kFilePause(15);
 constexpr std::size_t kBarWidth = 28;
+constexpr std::size_t kLongestMore = 60;
 
 }  // namespace
 
@@ -33,19 +35,19 @@ void ProgressLine::update(std::size_t done, std::size_t total, double rate, doub
     last_ = now;
     std::string line = std::to_string(done) + "/" + std::to_string(total) + " " + unit_ + "  " +
                        fixed(rate, 1) + "/s  " + duration_text(seconds_left) + " left";
-    if (!more.empty()) line += "  " + more;
+    if (!more.empty()) line += "  " + base::printable(more, kLongestMore);
     if (!console_.err_is_terminal) {
         console_.err << line << std::endl;
         return;
     }
     const std::size_t filled = total > 0 ? done * kBarWidth / total : kBarWidth;
-    console_.err << "\r[" << std::string(filled, '#') << std::string(kBarWidth - filled, '.') << "] " << line
-                 << "\x1b[K" << std::flush;
+    console_.terminal() << "\r[" << std::string(filled, '#') << std::string(kBarWidth - filled, '.') << "] "
+                        << line << "\x1b[K" << std::flush;
     is_open_ = true;
 }
 
 void ProgressLine::finish() {
-    if (is_open_) console_.err << '\n';
+    if (is_open_) console_.terminal() << std::endl;
     is_open_ = false;
 }
 

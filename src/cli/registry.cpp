@@ -9,10 +9,11 @@ namespace clasp::cli {
 std::span<const Command> commands() {
     static const std::array kCommands = {
 #ifdef CLASP_HAS_ENGINE
-        ask_command(),   bench_command(),  calibrate_command(), compare_command(), inspect_command(),
+        ask_command(),    compare_command(),  bench_command(),  inspect_command(),    calibrate_command(),
+        cache_command(),
 #endif
-        route_command(), select_command(), schedule_command(),  fuse_command(),    scenes_command(),
-        eval_command(),
+        eval_command(),   methods_command(),  policy_command(), route_command(),      scenes_command(),
+        select_command(), schedule_command(), fuse_command(),   completion_command(),
     };
     return kCommands;
 }

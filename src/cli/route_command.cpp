@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "clasp/route.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/question_text.h"
 #include "cli/route_train.h"
 #include "cli/router_options.h"
 
@@ -29,6 +31,7 @@ Status check(const Arguments& arguments) {
         return {Code::InvalidArgument, has_question ? "a question and --file exclude each other"
                                                     : "a question or --file is required"};
     }
+    if (has_question) CLASP_RETURN_IF_ERROR(check_question(arguments.positional("QUESTION").front()));
     if (arguments.flag("explain") && arguments.is_given("file")) {
         return {Code::InvalidArgument, "--explain takes one question, not a file"};
     }
@@ -52,10 +55,11 @@ Json as_json(const RouteDecision& decision, const Router& router) {
 }
 
 void print(const RouteDecision& decision, Console& console) {
-    console.out << decision.class_id << "  " << decision.class_name << "  (" << decision.intent << ", "
+    console.out << decision.class_id << "  " << base::printable(decision.class_name) << "  ("
+                << base::printable(decision.intent) << ", "
                 << fixed(100.0 * static_cast<double>(decision.confidence), 1) << " %, by "
                 << routed_by_name(decision.by) << ")\n";
-    if (!decision.reason.empty()) console.out << "   " << decision.reason << '\n';
+    if (!decision.reason.empty()) console.out << "   " << base::printable(decision.reason) << '\n';
 }
 
 void explain(const Router& router, const std::string& question, bool as_json_object, Console& console) {
@@ -81,30 +85,59 @@ void explain(const Router& router, const std::string& question, bool as_json_obj
     }
 }
 
-// One line in, one line out, in order. Other fields of a line are not looked at.
+// One line of text whatever the question holds.
+std::string in_one_line(std::string_view text) {
+    std::string out(text);
+    std::replace_if(
+        out.begin(), out.end(), [](char c) { return c >= 0 && c < ' '; }, ' ');
+    return out;
+}
+
+void print_line(const RouteDecision& decision, std::string_view question, Console& console) {
+    console.out << decision.class_id << "  " << decision.class_name << "  "
+                << fixed(100.0 * static_cast<double>(decision.confidence), 1) << " %  by "
+                << routed_by_name(decision.by) << "  " << in_one_line(question) << '\n';
+}
+
+// One line in, one line out, in order; a line that is no question gives a line that says so, and the
+// rest goes on. Empty lines and other fields of a line are not looked at.
 Status route_file(const Router& router, const std::string& path, bool as_json_lines, Console& console) {
     CLASP_ASSIGN_OR_RETURN(const std::string text, base::read_file(path, kMaxFileBytes));
     std::size_t number = 0;
+    std::size_t n_lines = 0;
+    std::size_t n_bad = 0;
+    std::string first_error;
     for (std::size_t at = 0; at < text.size();) {
         const std::size_t end = std::min(text.find('\n', at), text.size());
         const std::string_view line = std::string_view(text).substr(at, end - at);
         at = end + 1;
         ++number;
         if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-        const Json json = Json::parse(line, nullptr, false);
-        const auto question = json.is_object() ? json.find("text") : json.end();
-        if (!json.is_object() || question == json.end() || !question->is_string()) {
-            return {Code::Corrupt,
-                    path + " line " + std::to_string(number) + ": not a JSON object with a \"text\""};
+        ++n_lines;
+        const auto json = base::parse_json(line, {.max_bytes = kMaxFileBytes});
+        const std::string* const question = json.ok() ? (*json)["text"].as_string() : nullptr;
+        if (question == nullptr) {
+            const std::string error =
+                "line " + std::to_string(number) + ": not a JSON object with a \"text\"";
+            if (n_bad++ == 0) first_error = error;
+            if (as_json_lines) {
+                write_json(console, {{"error", {{"code", code_name(Code::Corrupt)}, {"message", error}}},
+                                     {"line", number}});
+            } else {
+                console.out << "error  " << error << '\n';
+            }
+            continue;
         }
-        const RouteDecision decision = router.route(question->get_ref<const std::string&>());
+        const RouteDecision decision = router.route(*question);
         if (as_json_lines) {
-            write_json(console, as_json(decision, router));
+            write_json_line(console, as_json(decision, router));
         } else {
-            print(decision, console);
+            print_line(decision, *question, console);
         }
     }
-    return ok_status();
+    if (n_bad == 0) return ok_status();
+    return {Code::Corrupt, path + ": " + std::to_string(n_bad) + " of " + std::to_string(n_lines) +
+                               " lines could not be routed, the first: " + first_error};
 }
 
 Status run(const Arguments& arguments, Console& console) {
@@ -156,7 +189,8 @@ Command route_command() {
                 {.name = "out",
                  .type = OptionType::File,
                  .value = "FILE",
-                 .help = "train: where the classifier goes"},
+                 .help = "train: where the classifier goes",
+                 .writes = Writes::File},
                 {.name = "report",
                  .type = OptionType::Choice,
                  .value = "WHAT",
@@ -166,7 +200,8 @@ Command route_command() {
                  .type = OptionType::File,
                  .value = "FILE.svg",
                  .help = "train: draw the confusion matrix of the random part",
-                 .group = OptionGroup::Output},
+                 .group = OptionGroup::Output,
+                 .writes = Writes::File},
                 {.name = "without",
                  .type = OptionType::Text,
                  .value = "BENCHMARK",
@@ -181,6 +216,8 @@ Command route_command() {
                  .max = 1e9},
             },
         .notes = "Training: clasp-vlm route train --data FILE.jsonl --out FILE [--report all]",
+        .examples = {"clasp-vlm route \"How many cups are on the table?\"",
+                     "clasp-vlm route \"What does the sign say?\" --explain"},
         .check = check,
         .run = run,
     };

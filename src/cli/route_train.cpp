@@ -120,11 +120,11 @@ Status write_model(const Request& request, const std::string& path, Json& json, 
     json["model"] = {{"file", path},
                      {"bytes", bytes.size()},
                      {"features", model.n_features()},
-                     {"temperature", model.temperature()},
-                     {"threshold", model.threshold()}};
+                     {"temperature", model.calibration().temperature},
+                     {"threshold", model.calibration().threshold}};
     console.err << path << ": " << bytes.size() << " bytes, " << model.n_features()
-                << " features, temperature " << fixed(static_cast<double>(model.temperature()), 3)
-                << ", threshold " << fixed(static_cast<double>(model.threshold()), 2) << '\n';
+                << " features, temperature " << fixed(static_cast<double>(model.calibration().temperature), 3)
+                << ", threshold " << fixed(static_cast<double>(model.calibration().threshold), 2) << '\n';
     return ok_status();
 }
 

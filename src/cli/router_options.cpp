@@ -42,7 +42,8 @@ std::vector<Option> router_options() {
          .type = OptionType::Number,
          .value = "MS",
          .fallback = "10000",
-         .help = "milliseconds that the chat model may take for a question before the classifier decides",
+         .help = "milliseconds that the chat model may take for a question, once it has read the list of "
+                 "intents, before the classifier decides",
          .min = 1,
          .max = 3.6e6},
         {.name = "taxonomy",

@@ -67,7 +67,8 @@ Command scenes_command() {
                  .type = OptionType::File,
                  .value = "DIR",
                  .help = "folder for images/ and questions.jsonl",
-                 .is_required = true},
+                 .is_required = true,
+                 .writes = Writes::Folder},
             },
         .run = run,
     };

@@ -2,6 +2,7 @@
 #include <iomanip>
 #include <string>
 
+#include "base/text.h"
 #include "clasp/schedule.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -12,15 +13,6 @@ namespace {
 
 constexpr double kMaxTokens = 1 << 20;
 constexpr double kMaxLayers = 1024;
-
-Status check(const Arguments& arguments) {
-    const bool has_budget = arguments.is_given("budget");
-    if (has_budget == arguments.is_given("schedule")) {
-        return {Code::InvalidArgument, has_budget ? "--budget and --schedule exclude each other"
-                                                  : "one of --budget and --schedule is required"};
-    }
-    return ok_status();
-}
 
 Result<ScheduleRequest> read_request(const Arguments& arguments) {
     ScheduleRequest request;
@@ -34,20 +26,29 @@ Result<ScheduleRequest> read_request(const Arguments& arguments) {
         CLASP_ASSIGN_OR_RETURN(request.shape, parse_stage_shape(*shape));
     }
     if (const auto schedule = arguments.text_if("schedule")) {
-        if (schedule->starts_with("paper-")) {
-            request.named = *schedule;
+        if (schedule->find(':') == std::string::npos) {
+            CLASP_ASSIGN_OR_RETURN(request.named, find_schedule_name(*schedule));
         } else {
             CLASP_ASSIGN_OR_RETURN(request.forced, parse_stages(*schedule));
         }
         return request;
     }
-    CLASP_ASSIGN_OR_RETURN(request.budget, parse_budget(arguments.text("budget")));
+    CLASP_ASSIGN_OR_RETURN(request.budget, parse_budget(base::lower(arguments.text("budget"))));
     if (request.budget.kind == BudgetSpec::Kind::Auto) {
         return Status(
             Code::InvalidArgument,
             "--budget auto needs a model to measure; a schedule takes a number, a percentage or none");
     }
     return request;
+}
+
+Status check(const Arguments& arguments) {
+    const bool has_budget = arguments.is_given("budget");
+    if (has_budget == arguments.is_given("schedule")) {
+        return {Code::InvalidArgument, has_budget ? "--budget and --schedule exclude each other"
+                                                  : "one of --budget and --schedule is required"};
+    }
+    return read_request(arguments).status();
 }
 
 Json flops_json(const Flops& flops) {

@@ -4,9 +4,9 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "run_program.h"
+#include "support/json.h"
 #include "support/paths.h"
 
 namespace clasp::cli {
@@ -35,7 +35,7 @@ std::string scratch_file(const std::string& name, const std::string& text) {
 TEST(EvalAnswers, JsonHasScoreAndMetrics) {
     const Outcome outcome = run(eval_words("pope", data("pope/answers.jsonl"), {"--json"}));
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    const auto json = nlohmann::json::parse(outcome.out);
+    const auto json = test::parsed(outcome.out);
     EXPECT_EQ(json["score"], 0.8222);
     EXPECT_EQ(json["metric"], "f1");
     EXPECT_EQ(json["metrics"]["random.recall"], 0.5);
@@ -59,7 +59,7 @@ TEST(EvalAnswers, MissingUnknownAndRepeatedAreCounted) {
                      "\"hammer\"}\n{\"question_id\": 77, \"text\": \"y\"}\n");
     const Outcome outcome = run(eval_words("scenes", file, {"--json"}));
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    const auto json = nlohmann::json::parse(outcome.out);
+    const auto json = test::parsed(outcome.out);
     EXPECT_EQ(json["score"], 33.33);
     EXPECT_EQ(json["missing"], 2);
     EXPECT_EQ(json["unknown"], 1);
@@ -79,7 +79,7 @@ TEST(EvalAnswers, JudgementsFromFileFolderOrAsAnswers) {
           eval_words("llava-bench", answers, {"--json"}), eval_words("llava-bench", reviews, {"--json"})}) {
         const Outcome outcome = run(words);
         ASSERT_EQ(outcome.code, 0) << outcome.err;
-        const auto json = nlohmann::json::parse(outcome.out);
+        const auto json = test::parsed(outcome.out);
         EXPECT_EQ(json["score"], 59.4);
         EXPECT_EQ(json["judgements"][0], reviews);
     }
@@ -91,7 +91,7 @@ TEST(EvalAnswers, JudgementsFromFileFolderOrAsAnswers) {
 TEST(EvalAnswers, VideoWithoutAJudgeSaysWhatItIs) {
     const Outcome outcome = run(eval_words("msvd-qa", data("msvd-qa/answers.jsonl"), {"--json"}));
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_EQ(nlohmann::json::parse(outcome.out)["metric"], "exact_match");
+    EXPECT_EQ(test::parsed(outcome.out)["metric"], "exact_match");
     EXPECT_THAT(outcome.err, HasSubstr("does not compare with judged figures"));
 }
 

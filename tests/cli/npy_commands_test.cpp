@@ -5,12 +5,12 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
 
 #include "base/npy.h"
 #include "run_program.h"
+#include "support/json.h"
 #include "support/paths.h"
 
 namespace clasp::cli {
@@ -55,11 +55,11 @@ TEST_F(NpyCommands, SelectAnswersAsTheContractSays) {
         {"select", "--features", features, "--scores", scores, "--budget", "10", "--split", "0.7", "--json"});
     ASSERT_EQ(result.code, 0) << result.err;
     EXPECT_EQ(result.err, "");
-    const auto json = nlohmann::json::parse(result.out);
+    const auto json = test::parsed(result.out);
     EXPECT_EQ(json["kept"].size(), 10U);
     EXPECT_EQ(json["pivots"].size(), 7U);
     EXPECT_EQ(json["coverage"].size(), 3U);
-    EXPECT_EQ(json["objective"].size(), json["iterations"].get<std::size_t>());
+    EXPECT_EQ(json["objective"].size(), json["iterations"].get<std::size_t>().value());
     EXPECT_TRUE(json["timings_ms"].contains("total"));
 }
 
@@ -93,7 +93,7 @@ TEST_F(NpyCommands, FuseMixesByWeightsAndByClass) {
     const Outcome by_class = run({"fuse", "--layer", "5=" + a, "--layer", "22=" + b, "--class", "1",
                                   "--policy", "llava", "--out", out, "--json"});
     ASSERT_EQ(by_class.code, 0) << by_class.err;
-    EXPECT_EQ(nlohmann::json::parse(by_class.out)["mix"].dump(), R"({"22":0.8,"5":0.2})");
+    EXPECT_EQ(base::dump_json(test::parsed(by_class.out)["mix"]), R"({"22":0.8,"5":0.2})");
     const auto fused = base::read_npy(out)->to_float32();
     EXPECT_FLOAT_EQ(fused[0], 8.2F);
     EXPECT_FLOAT_EQ(fused[3], 32.8F);

@@ -1,0 +1,37 @@
+// What ask does before the first word, as one line on a terminal that vanishes: loading, encoding, reading
+// the prompt, each with the time that is left.
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include "clasp/engine.h"
+#include "cli/command.h"
+
+namespace clasp::cli {
+
+class AskProgress {
+   public:
+    explicit AskProgress(const Console& console) : console_(console) {}
+    ~AskProgress() { clear(); }
+    AskProgress(const AskProgress&) = delete;
+    AskProgress& operator=(const AskProgress&) = delete;
+
+    // Empty unless standard error is a terminal. This object must outlive the sink.
+    [[nodiscard]] ProgressSink sink();
+    // Takes the line away; to be called before anything else is written.
+    void clear();
+
+   private:
+    using Clock = std::chrono::steady_clock;
+
+    void show(const Progress& progress);
+
+    const Console& console_;
+    std::optional<Progress::Phase> phase_;
+    Clock::time_point phase_start_ = {};
+    Clock::time_point last_ = {};
+    bool is_open_ = false;
+};
+
+}  // namespace clasp::cli

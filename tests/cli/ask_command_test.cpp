@@ -1,0 +1,292 @@
+// ask, compare, inspect and cache as a user runs them, with the embedded model.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "clasp/image.h"
+#include "cli/interrupt.h"
+#include "run_program.h"
+#include "support/gguf_writer.h"
+#include "support/json.h"
+#include "support/paths.h"
+
+namespace clasp::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Json;
+using testing::AnyOf;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kQuestion = "How many yellow crosses are in the picture?";
+
+std::string picture() {
+    return std::string(test::source_dir()) + "/examples/pictures/crosses.png";
+}
+
+std::string file_bytes(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream bytes;
+    bytes << file.rdbuf();
+    return bytes.str();
+}
+
+// A folder of its own, empty.
+std::string fresh_folder() {
+    const fs::path folder =
+        fs::path(test::scratch_dir()) /
+        (std::string("ask-") + testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::remove_all(folder);
+    fs::create_directories(folder);
+    return folder.string();
+}
+
+std::vector<std::string> ask(std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"ask", picture(), kQuestion, "--threads", "1"});
+    return more;
+}
+
+TEST(Ask, ValuesThatCannotBeAreWrongUsage) {
+    const std::vector<std::vector<std::string>> cases = {
+        {"--budget", "-3"},        {"--schedule", "nonsense"},
+        {"--schedule", "2:300,x"}, {"--schedule", "paper-7"},
+        {"--policy", "nosuch"},    {"--method", "nosuch"},
+        {"--class", "nosuch"},     {"--model", "nosuch"},
+        {"--method-option", "x"},  {"--method", "fastv", "--method-option", "layer=0"}};
+    for (const auto& more : cases) {
+        const Outcome result = run(ask(more));
+        EXPECT_EQ(result.code, 2) << more[0] << " " << more[1] << ": " << result.err;
+        EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    }
+    EXPECT_THAT(run(ask({"--method", "fasttv"})).err, HasSubstr("did you mean 'fastv'?"));
+    EXPECT_THAT(run(ask({"--model", "tny"})).err, HasSubstr("did you mean 'tiny'?"));
+    EXPECT_EQ(run({"compare", picture(), kQuestion, "--methods", "clasp,nosuch"}).code, 2);
+    EXPECT_EQ(run({"bench", "--budgets", "none,x"}).code, 2);
+    EXPECT_EQ(run({"bench", "--question", " "}).code, 2);
+    EXPECT_EQ(run({"eval", "scenes", "--data", ".", "--methods", "nosuch"}).code, 2);
+    EXPECT_EQ(run({"eval", "nosuch", "--data", "."}).code, 2);
+    EXPECT_EQ(run({"eval", "scenes", "--data", ".", "--shard", "x"}).code, 2);
+    EXPECT_EQ(
+        run({"calibrate", "--data", ".", "--out", "p.json", "--budget", "64", "--method", "nosuch"}).code, 2);
+    EXPECT_EQ(run({"ask", "no-such-picture.png", kQuestion}).code, 1);
+}
+
+TEST(Ask, SwappedAndMissingQuestionsAreRecognised) {
+    for (const char* command : {"ask", "compare"}) {
+        const Outcome swapped = run({command, "How many?", picture()});
+        EXPECT_EQ(swapped.code, 2);
+        EXPECT_THAT(swapped.err, HasSubstr("picture and question are swapped"));
+        EXPECT_EQ(run({command, "How many?", "absent.jpg"}).code, 2);
+        EXPECT_THAT(run({command, picture(), picture()}).err, HasSubstr("the question is missing"));
+        EXPECT_THAT(run({command, picture(), "absent.jpg"}).err, HasSubstr("the question is missing"));
+        for (const char* blank : {"", "   ", "\t\n"}) {
+            const Outcome result = run({command, picture(), blank});
+            EXPECT_EQ(result.code, 2);
+            EXPECT_THAT(result.err, AnyOf(HasSubstr("question is blank"), HasSubstr("question is empty")));
+        }
+    }
+    const std::string blanks = fresh_folder() + "/my photo.png";
+    fs::copy_file(picture(), blanks);
+    EXPECT_THAT(run({"ask", "How many?", blanks}).err, HasSubstr("picture and question are swapped"));
+    // A question may well speak of a file.
+    EXPECT_THAT(run({"ask", "absent.png", "What is a.png?"}).err, Not(HasSubstr("swapped")));
+}
+
+TEST(Ask, LetterCaseDoesNotMatter) {
+    const Outcome result =
+        run(ask({"--method", "FastV", "--class", "COUNTING", "--budget", "NONE", "--json"}));
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(test::parsed(result.out)["class"]["name"], "Counting");
+    const Outcome named = run(ask({"--method", "FastV", "--class", "text", "-b", "128", "-j"}));
+    ASSERT_EQ(named.code, 0) << named.err;
+    EXPECT_EQ(test::parsed(named.out)["method"], "fastv");
+    EXPECT_EQ(test::parsed(named.out)["class"]["name"], "Text / symbol recognition");
+}
+
+TEST(Ask, ReadsAPictureFromStandardInput) {
+    const std::string map = fresh_folder() + "/map.png";
+    const Outcome piped =
+        run({"ask", "-", kQuestion, "-t", "1", "--map", map}, {.input = file_bytes(picture())});
+    ASSERT_EQ(piped.code, 0) << piped.err;
+    EXPECT_EQ(piped.out, run(ask()).out);
+    EXPECT_TRUE(load_image(map).ok());
+
+    EXPECT_EQ(run({"ask", "-", "-", kQuestion}, {.input = "x"}).code, 2);
+    const Outcome typed = run({"ask", "-", kQuestion}, {.input_is_terminal = true});
+    EXPECT_EQ(typed.code, 2);
+    EXPECT_THAT(typed.err, HasSubstr("terminal"));
+    EXPECT_EQ(run({"compare", "-", kQuestion}, {.input_is_terminal = true}).code, 2);
+    const Outcome nothing = run({"ask", "-", kQuestion});
+    EXPECT_EQ(nothing.code, 1);
+    EXPECT_THAT(nothing.err, HasSubstr("standard input is empty"));
+    const Outcome much =
+        run({"ask", "-", kQuestion}, {.input = std::string((std::size_t{20} << 20U) + 1, 'x')});
+    EXPECT_EQ(much.code, 1);
+    EXPECT_THAT(much.err, HasSubstr("limit"));
+}
+
+TEST(Ask, MapsComeAsPngOrJpeg) {
+    const std::string folder = fresh_folder();
+    for (const auto& [name, format] : {std::pair("map.png", ImageFormat::Png),
+                                       {"map.JPG", ImageFormat::Jpeg},
+                                       {"map.jpeg", ImageFormat::Jpeg}}) {
+        const Outcome result = run(ask({"--map", folder + "/" + name}));
+        ASSERT_EQ(result.code, 0) << result.err;
+        const auto drawn = load_image(folder + "/" + name);
+        ASSERT_TRUE(drawn.ok()) << drawn.status().message();
+        EXPECT_EQ(drawn->format, format);
+        EXPECT_FALSE(drawn->is_partial);
+    }
+    EXPECT_EQ(run(ask({"--map", folder + "/map.svg"})).code, 2);
+}
+
+// llama.cpp does not turn pictures: with its numbers a map shows what it saw, whatever the Exif block says.
+TEST(Ask, AMapShowsThePictureAsTheModelSawIt) {
+    const std::string folder = fresh_folder();
+    std::string turned =
+        file_bytes(std::string(test::source_dir()) + "/tests/data/images/exif_flower_bigendian_8.jpg");
+    std::string plain = turned;
+    plain.replace(plain.find("Exif"), 4, "none");
+    const auto map_of = [&](const std::string& bytes, const std::string& compat) {
+        const std::string path = folder + "/map.png";
+        const Outcome result =
+            run({"ask", "-", kQuestion, "-t", "1", "--compat", compat, "--map", path}, {.input = bytes});
+        EXPECT_EQ(result.code, 0) << result.err;
+        return file_bytes(path);
+    };
+    EXPECT_EQ(map_of(turned, "llama.cpp"), map_of(plain, "llama.cpp"));
+    EXPECT_NE(map_of(turned, "original"), map_of(plain, "original"));
+}
+
+TEST(Ask, TheCacheIsMadeAndSaysHitOrMiss) {
+    const std::string folder = fresh_folder() + "/made/on/demand";
+    const Outcome first = run(ask({"--cache", folder}));
+    ASSERT_EQ(first.code, 0) << first.err;
+    EXPECT_THAT(first.err, HasSubstr("cache: miss"));
+    const Outcome second = run(ask({"--cache", folder}));
+    EXPECT_THAT(second.err, HasSubstr("cache: hit"));
+    EXPECT_EQ(second.out, first.out);
+    EXPECT_EQ(test::parsed(run(ask({"--cache", folder, "--json"})).out)["cache"], "hit");
+    EXPECT_TRUE(test::parsed(run(ask({"--json"})).out)["cache"].is_null());
+    EXPECT_THAT(run(ask({"--cache", folder, "--method", "tome"})).err, HasSubstr("cache: not used"));
+
+    // Only files of ours are listed and removed.
+    std::ofstream(folder + "/notes.txt") << "mine";
+    std::ofstream(folder + "/" + std::string(64, 'a') + ".features") << "not written by us";
+    const Json listed = test::parsed(run({"cache", "list", "--cache", folder, "--json"}).out);
+    ASSERT_EQ(listed["files"].size(), 1U);
+    EXPECT_GT(listed["files"][0]["bytes"].get<int>().value(), 1000);
+    EXPECT_GE(listed["files"][0]["age_seconds"].get<double>().value(), 0.0);
+    EXPECT_THAT(run({"cache", "list", "--cache", folder}).out, HasSubstr("1 file, "));
+    const Outcome cleared = run({"cache", "clear", "--cache", folder});
+    EXPECT_EQ(cleared.code, 0) << cleared.err;
+    EXPECT_THAT(cleared.out, HasSubstr("removed 1 file"));
+    EXPECT_TRUE(fs::exists(folder + "/notes.txt"));
+    EXPECT_TRUE(fs::exists(folder + "/" + std::string(64, 'a') + ".features"));
+    EXPECT_EQ(test::parsed(run({"cache", "list", "--cache", folder, "--json"}).out)["count"], 0);
+    EXPECT_EQ(run({"cache", "list", "--cache", folder + "/absent"}).code, 1);
+    EXPECT_EQ(run({"cache", "list", "--cache", folder + "/notes.txt"}).code, 1);
+    EXPECT_EQ(run({"cache", "empty"}).code, 2);
+}
+
+TEST(Ask, AutoIsTheUsualCacheFolder) {
+    const std::string home = fresh_folder();
+    setenv("XDG_CACHE_HOME", home.c_str(), 1);
+    EXPECT_EQ(test::parsed(run({"cache", "list", "--json"}).out)["count"], 0);
+    EXPECT_FALSE(fs::exists(home + "/clasp"));
+    ASSERT_EQ(run(ask({"--cache", "auto"})).code, 0);
+    EXPECT_TRUE(fs::exists(home + "/clasp/features"));
+    EXPECT_EQ(test::parsed(run({"cache", "clear", "--json"}).out)["count"], 1);
+    unsetenv("XDG_CACHE_HOME");
+}
+
+TEST(Ask, ShowsProgressOnATerminalOnly) {
+    const Outcome piped = run(ask());
+    EXPECT_THAT(piped.err, Not(HasSubstr("\x1b")));
+    EXPECT_THAT(piped.err, Not(HasSubstr("loading")));
+    const Outcome shown = run(ask(), {.on_terminal = true});
+    ASSERT_EQ(shown.code, 0) << shown.err;
+    EXPECT_EQ(shown.out, piped.out);
+    const std::size_t loading = shown.err.find("\rloading the model");
+    const std::size_t looking = shown.err.find("\rlooking at the picture");
+    const std::size_t reading = shown.err.find("\rreading the question");
+    const std::size_t gone = shown.err.rfind("\r\x1b[K");
+    ASSERT_NE(reading, std::string::npos);
+    EXPECT_LT(loading, looking);
+    EXPECT_LT(looking, reading);
+    // The line is taken away before anything else is said, and nothing of it remains.
+    ASSERT_NE(gone, std::string::npos);
+    EXPECT_LT(reading, gone);
+    EXPECT_THAT(shown.err.substr(gone + 4), Not(HasSubstr("\x1b")));
+    EXPECT_THAT(shown.err.substr(gone + 4), HasSubstr("visual tokens"));
+    // A failure clears it too.
+    const Outcome failed = run({"ask", "absent.png", kQuestion}, {.on_terminal = true});
+    EXPECT_EQ(failed.code, 1);
+    EXPECT_THAT(failed.err, HasSubstr("\r\x1b[Kclasp-vlm ask: "));
+}
+
+TEST(Ask, InterruptsEndWith130) {
+    const auto interrupted_by = [](int signal_number) {
+        interrupted();
+        std::raise(signal_number);
+        const Outcome result = run(ask());
+        std::fputs(result.err.c_str(), stderr);
+        std::exit(result.code);
+    };
+    EXPECT_EXIT(interrupted_by(SIGINT), testing::ExitedWithCode(130), "clasp-vlm ask: ");
+    EXPECT_EXIT(interrupted_by(SIGTERM), testing::ExitedWithCode(143), "clasp-vlm ask: ");
+}
+
+TEST(Inspect, TakesNamesOfModels) {
+    const Outcome result = run({"inspect", "tiny", "--json"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    const Json named = test::parsed(result.out);
+    EXPECT_EQ(named["fits"], true);
+    EXPECT_TRUE(named.contains("vision"));
+    const std::string models = std::string(test::source_dir()) + "/models/clasp-tiny";
+    const Json by_file =
+        test::parsed(run({"inspect", models + ".gguf", "--mmproj", models + "-mmproj.gguf", "--json"}).out);
+    EXPECT_EQ(named["layers"], by_file["layers"]);
+    EXPECT_EQ(run({"inspect", "tinny"}).code, 2);
+    EXPECT_THAT(run({"inspect", "tinny"}).err, HasSubstr("did you mean 'tiny'?"));
+    EXPECT_EQ(run({"inspect", "tiny", "--mmproj", "x.gguf"}).code, 2);
+    EXPECT_EQ(run({"inspect", "absent.gguf"}).code, 1);
+}
+
+// Strings of a model file are shown, not obeyed: no escape reaches the terminal and no line is forged.
+TEST(Inspect, HostileStringsOfAFileAreShownHarmless) {
+    const std::string hostile =
+        "\x1b]0;owned\x07\x1b[2J\xc2\x9b"
+        "1A\xe2\x80\xae\xff";
+    test::GgufWriter writer;
+    writer.string("general.architecture", "fake" + hostile);
+    writer.string("general.name", hostile + "\n  supported      yes\n" + std::string(5000, 'n'));
+    const std::string path = fresh_folder() + "/hostile.gguf";
+    std::ofstream file(path, std::ios::binary);
+    writer.write(file);
+    file.close();
+    for (const bool on_terminal : {false, true}) {
+        const Outcome shown = run({"inspect", path}, {.on_terminal = on_terminal});
+        const std::string all = shown.out + shown.err;
+        for (const char* bad : {"\x1b", "\x07", "\xc2\x9b", "\xe2\x80\xae", "\xff"}) {
+            EXPECT_THAT(all, Not(HasSubstr(bad)));
+        }
+        EXPECT_THAT(all, Not(HasSubstr("\n  supported      yes")));
+        EXPECT_THAT(all, HasSubstr("\\x1b"));
+        EXPECT_LT(all.size(), 3000U);
+        const Outcome asked =
+            run({"ask", picture(), kQuestion, "-m", path, "-M", path}, {.on_terminal = on_terminal});
+        EXPECT_EQ(asked.code, 1);
+        EXPECT_THAT(asked.err, Not(HasSubstr("\x1b]")));
+        EXPECT_THAT(asked.err, Not(HasSubstr("\xc2\x9b")));
+    }
+}
+
+}  // namespace
+}  // namespace clasp::cli
