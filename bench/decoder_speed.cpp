@@ -1,7 +1,9 @@
 // Measures the decoder against libllama over the same weights, in one process, taking turns.
 //   clasp_decoder_speed MODEL.gguf [--threads N] [--visual N] [--text N] [--decode N] [--repeats N]
 //                       [--schedules 2:300,6:200,15:110;2:66,6:30,15:17]
-//                       [--clock wall|cpu]
+//                       [--clock wall|cpu] [--batch N]
+// With --batch, rows "batch 2", "batch 4", ... up to N follow: decode_ms is then a step of so many sequences
+// that continue the first schedule's prompt, and its ratio is of the time per token.
 // Prints one JSON object. Times are medians in milliseconds. With one thread, the processor time of the
 // process ("cpu") means the same as wall-clock time on an idle machine, and little less on a busy one.
 #include <algorithm>
@@ -15,16 +17,18 @@
 #include <string>
 #include <vector>
 
-#include "engine/decoder_session.h"
+#include "engine/executor.h"
 #include "support/llama_oracle.h"
 
 namespace {
 
 using clasp::TokenIndex;
-using clasp::engine::DecoderSession;
+using clasp::engine::Executor;
+using clasp::engine::NextToken;
 using clasp::engine::PrefillRequest;
 using clasp::engine::PrefillStage;
 using clasp::engine::PromptPart;
+using clasp::engine::Sequence;
 using clasp::engine::StageChoice;
 using clasp::engine::StageView;
 
@@ -44,6 +48,7 @@ struct Settings {
     int text = 50;
     int decode = 8;
     int repeats = 3;
+    int batch = 1;
     std::string schedules = "2:300,6:200,15:110;2:303,6:110,15:36;2:66,6:30,15:17";
 };
 
@@ -74,6 +79,8 @@ bool parse(int argc, char** argv, Settings& settings) {
             settings.decode = number;
         else if (option == "--repeats")
             settings.repeats = number;
+        else if (option == "--batch")
+            settings.batch = number;
         else if (option == "--clock")
             counts_processor_time = std::string(argv[i + 1]) == "cpu";
         else if (option == "--schedules")
@@ -120,12 +127,13 @@ struct Row {
     std::vector<double> prefill;
     std::vector<double> decode;
     std::size_t kv_bytes = 0;
+    int batch = 1;  // sequences in a step
 };
 
 // One prompt and a few tokens; false when something failed.
-bool run_ours(DecoderSession& session, const PrefillRequest& request, int n_decode, Row& row) {
+bool run_ours(Executor& executor, Sequence& sequence, const PrefillRequest& request, int n_decode, Row& row) {
     const double start = now_ms();
-    const auto result = session.prefill(request);
+    const auto result = executor.prefill(sequence, request);
     if (!result.ok()) {
         std::fprintf(stderr, "%s\n", result.status().message().c_str());
         return false;
@@ -134,8 +142,27 @@ bool run_ours(DecoderSession& session, const PrefillRequest& request, int n_deco
     row.kv_bytes = result->kv_bytes;
     for (int i = 0; i < n_decode; ++i) {
         const double decode_start = now_ms();
-        if (!session.decode(100 + i).ok()) return false;
+        if (!executor.step(sequence, 100 + i).ok()) return false;
         row.decode.push_back(now_ms() - decode_start);
+    }
+    return true;
+}
+
+// Steps of copies of a sequence with a prompt; false when something failed.
+bool run_batch(Executor& executor, const Sequence& prompt, int n_decode, Row& row) {
+    std::vector<Sequence> copies;
+    for (int i = 0; i < row.batch; ++i) {
+        auto copy = prompt.fork(n_decode);
+        if (!copy.ok()) return false;
+        copies.push_back(std::move(copy).value());
+        row.kv_bytes = copies.back().kv_bytes() * static_cast<std::size_t>(row.batch);
+    }
+    for (int i = 0; i < n_decode; ++i) {
+        std::vector<NextToken> batch;
+        for (Sequence& copy : copies) batch.push_back({&copy, 100 + i});
+        const double start = now_ms();
+        if (!executor.step(batch).ok()) return false;
+        row.decode.push_back(now_ms() - start);
     }
     return true;
 }
@@ -170,8 +197,9 @@ int main(int argc, char** argv) {
         return 1;
     }
     const double load_ms = now_ms() - load_start;
-    auto session = DecoderSession::create(*model);
-    if (!session.ok()) return 1;
+    auto executor = Executor::create(*model);
+    auto sequence = Sequence::create(*model);
+    if (!executor.ok() || !sequence.ok()) return 1;
     const int n_cells = settings.visual + settings.text + settings.decode + 8;
     // libllama repacks a copy of its own.
     const std::unique_ptr<llama_model, decltype(&llama_model_free)> handle(
@@ -200,14 +228,20 @@ int main(int argc, char** argv) {
         rows.emplace_back();
         rows.back().name = schedule.name;
     }
+    const std::size_t first_batch = rows.size();
+    for (int n = 2; n <= settings.batch; n *= 2) {
+        rows.emplace_back();
+        rows.back().name = "batch " + std::to_string(n);
+        rows.back().batch = n;
+    }
     bool ok = true;
     for (int repeat = -1; repeat < settings.repeats && ok; ++repeat) {
         if (repeat == 0) {
-            for (Row& row : rows) row = {row.name, {}, {}, 0};  // forget the warm-up
+            for (Row& row : rows) row = {row.name, {}, {}, 0, row.batch};  // forget the warm-up
         }
         const PrefillRequest vanilla = {.parts = parts, .room = settings.decode};
         ok = run_llama(oracle, parts, settings.decode, rows[0]) &&
-             run_ours(**session, vanilla, settings.decode, rows[1]);
+             run_ours(**executor, *sequence, vanilla, settings.decode, rows[1]);
         for (std::size_t i = 0; i < schedules.size() && ok && repeat >= 0; ++i) {
             PrefillRequest request = vanilla;
             request.reference_tokens = references;
@@ -215,7 +249,12 @@ int main(int argc, char** argv) {
             request.selector = [&](const StageView& view) {
                 return keep_best(view, schedules[i].keep[view.stage]);
             };
-            ok = run_ours(**session, request, settings.decode, rows[i + 2]);
+            ok = run_ours(**executor, *sequence, request, settings.decode, rows[i + 2]);
+            if (i > 0 || !ok) continue;
+            ok = sequence->cut_back(sequence->n_prompt()).ok();
+            for (std::size_t k = first_batch; k < rows.size() && ok; ++k) {
+                ok = run_batch(**executor, *sequence, settings.decode, rows[k]);
+            }
         }
     }
     if (!ok) {
@@ -233,8 +272,8 @@ int main(int argc, char** argv) {
             "%s\n  {\"name\": \"%s\", \"prefill_ms\": %.1f, \"decode_ms\": %.2f, "
             "\"prefill_ratio\": %.3f, \"decode_ratio\": %.3f, \"kv_bytes\": %zu}",
             i == 0 ? "" : ",", row.name.c_str(), median(row.prefill), median(row.decode),
-            median(rows[0].prefill) / median(row.prefill), median(rows[0].decode) / median(row.decode),
-            row.kv_bytes);
+            row.prefill.empty() ? 0.0 : median(rows[0].prefill) / median(row.prefill),
+            median(rows[0].decode) / median(row.decode) * row.batch, row.kv_bytes);
     }
     std::printf("\n]}\n");
     return 0;

@@ -1,9 +1,8 @@
 #include "gguf/writer.h"
 
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 
+#include "base/file.h"
 #include "base/float_convert.h"
 #include "gguf/format.h"
 
@@ -109,14 +108,7 @@ std::string GgufWriter::bytes() const {
 }
 
 Status GgufWriter::write(const std::string& path) const {
-    const std::string part = path + ".part";
-    const std::string content = bytes();
-    std::ofstream file(part, std::ios::binary);
-    file.write(content.data(), static_cast<std::streamsize>(content.size()));
-    file.close();
-    if (!file) return {Code::Unavailable, "cannot write " + part};
-    if (std::rename(part.c_str(), path.c_str()) != 0) return {Code::Unavailable, "cannot rename " + part};
-    return {};
+    return base::write_file_atomic(path, bytes());
 }
 
 }  // namespace clasp::training

@@ -3,9 +3,10 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "support/file_limit.h"
+#include "support/json.h"
 #include "world/compose.h"
 #include "world/labels.h"
 #include "world/painter.h"
@@ -133,15 +134,31 @@ TEST(World, writes_pictures_and_questions) {
     int count = 0;
     std::set<int> classes;
     while (std::getline(lines, line)) {
-        const auto json = nlohmann::json::parse(line);
+        const base::Json json = test::parsed(line);
         EXPECT_EQ(json["question_id"], count++);
-        EXPECT_TRUE(std::filesystem::exists(folder / json["image"].get<std::string>()));
-        EXPECT_FALSE(json["answer"].get<std::string>().empty());
-        EXPECT_EQ(json["conversations"][0]["value"], "<image>\n" + json["text"].get<std::string>());
-        classes.insert(json["class_id"].get<int>());
+        EXPECT_TRUE(std::filesystem::exists(folder / json["image"].get<std::string>().value()));
+        EXPECT_FALSE(json["answer"].get<std::string>().value().empty());
+        EXPECT_EQ(json["conversations"][0]["value"], "<image>\n" + json["text"].get<std::string>().value());
+        classes.insert(json["class_id"].get<int>().value());
     }
     EXPECT_EQ(count, report->questions);
     EXPECT_EQ(classes.size(), 9U);
+    std::filesystem::remove_all(folder);
+}
+
+TEST(World, a_full_disk_is_named_and_leaves_no_part_of_a_file) {
+    const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "full-scenes";
+    std::filesystem::remove_all(folder);
+    WriteOptions options;
+    options.count = 3;
+    {
+        const test::FileLimit limit(1000);
+        EXPECT_EQ(write_scenes(folder, options).status().message(),
+                  "cannot write '" + (folder / "images/000000.png").string() + "': File too large");
+    }
+    EXPECT_TRUE(std::filesystem::is_empty(folder / "images"));
+    std::filesystem::remove(folder / "images");
+    EXPECT_TRUE(std::filesystem::is_empty(folder));
     std::filesystem::remove_all(folder);
 }
 

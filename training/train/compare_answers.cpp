@@ -1,7 +1,8 @@
 #include "train/compare_answers.h"
 
 #include <fstream>
-#include <nlohmann/json.hpp>
+
+#include "base/json.h"
 
 namespace clasp::training {
 
@@ -12,13 +13,13 @@ Result<AnswersById> read_answers(const std::string& path) {
     int number = 0;
     for (std::string line; std::getline(file, line);) {
         const std::string place = path + ", line " + std::to_string(++number);
-        const auto entry = nlohmann::json::parse(line, nullptr, false);
-        if (!entry.is_object() || !entry.contains("question_id") || !entry.contains("text") ||
-            !entry["text"].is_string())
+        const auto entry = base::parse_json(line, {});
+        const base::Json* const id = entry.ok() ? entry->find("question_id") : nullptr;
+        const std::string* const text = entry.ok() ? (*entry)["text"].as_string() : nullptr;
+        if (id == nullptr || text == nullptr)
             return Status(Code::Corrupt, place + ": not an object with question_id and text");
-        const auto& id = entry["question_id"];
-        const std::string key = id.is_string() ? id.get<std::string>() : id.dump();
-        if (!answers.emplace(key, entry["text"].get<std::string>()).second)
+        const std::string key = id->is_string() ? *id->as_string() : base::dump_json(*id);
+        if (!answers.emplace(key, *text).second)
             return Status(Code::InvalidArgument, place + ": a second answer to question " + key +
                                                      "; run eval with --budgets none alone");
     }

@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json.h"
 #include "clasp/classes.h"
 #include "gguf/export_model.h"
 #include "gguf/import_model.h"
@@ -125,7 +125,7 @@ int run(int argc, char** argv) {
         ours[std::to_string(p.question_id)] = p.text;
         show_progress(p.question_id + 1, plan.scenes * plan.questions_per_scene);
         if (!file.is_open()) return;
-        nlohmann::ordered_json line;
+        base::Json line;
         line["question_id"] = p.question_id;
         line["text"] = p.text;
         line["answer"] = p.question->answer;
@@ -133,7 +133,7 @@ int run(int argc, char** argv) {
         line["form"] = world::name(p.question->form);
         line["question"] = p.question->text;
         line["correct"] = p.correct;
-        file << line.dump() << '\n';
+        file << base::dump_json(line) << '\n';
     });
     if (!out.empty() && !file) return fail({Code::Unavailable, "cannot write " + out});
     print(accuracy);

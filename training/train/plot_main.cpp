@@ -1,9 +1,9 @@
 // clasp-train-plot: draws the log of a training run as two pictures, losses and accuracies.
 #include <cstdio>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json.h"
 #include "draw/plot.h"
 #include "draw/png_writer.h"
 #include "world/scene.h"
@@ -29,14 +29,15 @@ int run(const std::string& log, const std::string& folder) {
     std::vector<draw::LineSeries> exact;
     for (int c = 0; c < world::kClasses; ++c) exact.push_back({std::string(world::class_name(c)), {}});
     for (std::string line; std::getline(file, line);) {
-        const auto json = nlohmann::json::parse(line, nullptr, false);
-        if (json.is_discarded()) return fail({Code::Corrupt, "the log " + log + " has a broken line"});
-        const double at = json.value("pictures", 0.0) / 1000.0;
-        losses[1].points.push_back({at, json.value("aux_loss", 0.0)});
-        if (json.value("answer_loss", 0.0) <= 0) continue;  // the tower learns alone
-        losses[0].points.push_back({at, json.value("answer_loss", 0.0)});
+        const auto json = base::parse_json(line, {});
+        if (!json) return fail({Code::Corrupt, "the log " + log + " has a broken line"});
+        const auto number = [](const base::Json& value) { return value.get<double>().value_or(0.0); };
+        const double at = number((*json)["pictures"]) / 1000.0;
+        losses[1].points.push_back({at, number((*json)["aux_loss"])});
+        if (number((*json)["answer_loss"]) <= 0) continue;  // the tower learns alone
+        losses[0].points.push_back({at, number((*json)["answer_loss"])});
         for (auto& series : exact)
-            series.points.push_back({at, 100.0 * json["exact"].value(series.label, 0.0)});
+            series.points.push_back({at, 100.0 * number((*json)["exact"][series.label])});
     }
     if (losses[0].points.empty()) return fail({Code::Corrupt, "the log " + log + " has no answers yet"});
     const Status first =

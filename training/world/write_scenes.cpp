@@ -4,11 +4,12 @@
 
 #include <array>
 #include <cstdio>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <system_error>
 
+#include "base/atomic_file.h"
+#include "base/json.h"
 #include "clasp/classes.h"
 #include "world/compose.h"
 #include "world/painter.h"
@@ -16,7 +17,7 @@
 namespace clasp::world {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using base::Json;
 
 std::string image_name(std::uint64_t index) {
     std::array<char, 32> text{};
@@ -53,9 +54,13 @@ Status write_png(const std::filesystem::path& path, const Canvas& canvas) {
     image.version = PNG_IMAGE_VERSION;
     image.width = image.height = static_cast<png_uint_32>(canvas.side());
     image.format = PNG_FORMAT_RGB;
-    if (png_image_write_to_file(&image, path.c_str(), 0, canvas.rgb().data(), 0, nullptr) == 0)
-        return {Code::Unavailable, "cannot write the picture " + path.string() + ": " + image.message};
-    return {};
+    std::string bytes(PNG_IMAGE_PNG_SIZE_MAX(image), '\0');
+    png_alloc_size_t size = bytes.size();
+    if (png_image_write_to_memory(&image, bytes.data(), &size, 0, canvas.rgb().data(), 0, nullptr) == 0)
+        return {Code::Internal, "cannot make the picture " + path.string() + ": " + image.message};
+    CLASP_ASSIGN_OR_RETURN(base::AtomicFile file, base::AtomicFile::create(path.string()));
+    CLASP_RETURN_IF_ERROR(file.append(std::string_view(bytes).substr(0, size)));
+    return file.commit(base::Flush::LeaveToSystem);  // thousands of them, and they can be made again
 }
 
 Result<WriteReport> write_scenes(const std::filesystem::path& folder, const WriteOptions& options) {
@@ -67,21 +72,19 @@ Result<WriteReport> write_scenes(const std::filesystem::path& folder, const Writ
     if (error)
         return Status(Code::Unavailable,
                       "cannot make the folder " + (folder / "images").string() + ": " + error.message());
-    const std::filesystem::path part = folder / "questions.jsonl.part";
-    std::ofstream lines(part);
+    CLASP_ASSIGN_OR_RETURN(base::AtomicFile lines,
+                           base::AtomicFile::create((folder / "questions.jsonl").string()));
     WriteReport report;
     for (int i = 0; i < options.count; ++i) {
         const Scene scene =
             compose_scene(options.split, options.seed, options.first + static_cast<std::uint64_t>(i));
         CLASP_RETURN_IF_ERROR(write_png(folder / image_name(scene.index), paint_scene(scene)));
         for (const Question& question : ask_many(scene, options.questions_per_scene))
-            lines << line_of(question, scene, report.questions++).dump() << '\n';
+            CLASP_RETURN_IF_ERROR(
+                lines.append(base::dump_json(line_of(question, scene, report.questions++)) + "\n"));
         ++report.scenes;
     }
-    lines.close();
-    if (!lines) return Status(Code::Unavailable, "cannot write " + part.string());
-    std::filesystem::rename(part, folder / "questions.jsonl", error);
-    if (error) return Status(Code::Unavailable, "cannot rename " + part.string() + ": " + error.message());
+    CLASP_RETURN_IF_ERROR(lines.commit());
     return report;
 }
 
