@@ -32,7 +32,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     const auto session = VisionSession::create(*model);
     if (!session.ok()) return 0;
-    const std::vector<float> pixels(3 * info->image_size * info->image_size, 0.5F);
+    const auto side = static_cast<int>(info->image_size);
+    const auto plan = (*model)->plan({side, side}, clasp::model::Compat::Original);
+    if (!plan.ok()) return 0;
+    const clasp::model::PiecePixels pixels = {
+        plan->pieces.front(), std::vector<float>(3 * info->image_size * info->image_size, 0.5F)};
     const std::size_t last = info->n_blocks - 1;
     const auto layers =
         (*session)->encode(pixels, {.layers = {last}, .class_attention = {0}, .keys = {last}});
