@@ -18,14 +18,13 @@ if(TARGET clasp_engine)
     # their own. A copy that the user brought stays where it is and is looked for again.
     if(clasp_llama_prefix AND EXISTS "${clasp_llama_prefix}/complete")
         install(DIRECTORY "${clasp_llama_prefix}/lib" DESTINATION ${CMAKE_INSTALL_LIBDIR}/clasp/llama
-            PATTERN "pkgconfig" EXCLUDE
-            PATTERN "*mtmd*" EXCLUDE
-            PATTERN "*vendor-hash*" EXCLUDE)
-        install(DIRECTORY "${clasp_llama_prefix}/include" DESTINATION ${CMAKE_INSTALL_LIBDIR}/clasp/llama
-            PATTERN "mtmd*" EXCLUDE)
+            PATTERN "pkgconfig" EXCLUDE)
+        install(DIRECTORY "${clasp_llama_prefix}/include" DESTINATION ${CMAKE_INSTALL_LIBDIR}/clasp/llama)
         if(CLASP_LLAMA_SOURCE_DIR)
             install(FILES "${CLASP_LLAMA_SOURCE_DIR}/LICENSE" DESTINATION ${CMAKE_INSTALL_LIBDIR}/clasp/llama)
         endif()
+        install(FILES "${clasp_llama_prefix}/LICENSE-compiled"
+            DESTINATION ${CMAKE_INSTALL_LIBDIR}/clasp/llama OPTIONAL)
     endif()
 endif()
 

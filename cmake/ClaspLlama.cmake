@@ -7,11 +7,31 @@
 #
 # CLASP_LLAMA_DIR, a CMake or environment variable, names the prefix of an installed copy and must be
 # the pinned release. Without it the copy in the user's cache is taken, then a system-wide one of that
-# release; CLASP_FETCH_LLAMA allows to fetch and build it when neither is there.
+# release; CLASP_FETCH_LLAMA allows to fetch it when neither is there. CLASP_LLAMA, a CMake variable whose first
+# value comes from the environment, says whether the cached copy is the one that comes compiled (the default)
+# or one that is built from source.
 set(CLASP_LLAMA_DIR "" CACHE PATH "Prefix of an installed llama.cpp of the pinned release")
+set(CLASP_LLAMA "$ENV{CLASP_LLAMA}" CACHE STRING "llama.cpp as it comes (compiled) or built here (source)")
+set_property(CACHE CLASP_LLAMA PROPERTY STRINGS "" compiled source)
+if(NOT CLASP_LLAMA MATCHES "^(|compiled|source)$")
+    message(FATAL_ERROR "CLASP_LLAMA is \"${CLASP_LLAMA}\"; it is compiled or source")
+endif()
 
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
-    "${PROJECT_SOURCE_DIR}/scripts/llama-version.sh" "${PROJECT_SOURCE_DIR}/scripts/build-llama")
+    "${PROJECT_SOURCE_DIR}/scripts/llama-version.sh" "${PROJECT_SOURCE_DIR}/scripts/build-llama"
+    "${PROJECT_SOURCE_DIR}/cmake/llama-config.cmake.in")
+
+# What is asked for the cached copy. Without instrumentation the thread sanitizer cannot see how ggml's threads
+# wait for each other; for fuzzing a part of ggml is exchanged, which takes static libraries.
+set(clasp_llama_origin "${CLASP_LLAMA}")
+if(CLASP_BUILD_FUZZERS)
+    set(clasp_llama_origin source)
+endif()
+set(clasp_llama_script "${CMAKE_COMMAND}" -E env "CLASP_LLAMA=${clasp_llama_origin}"
+    "${PROJECT_SOURCE_DIR}/scripts/build-llama")
+if("${CLASP_SANITIZE}" STREQUAL "thread")
+    list(APPEND clasp_llama_script --sanitize thread)
+endif()
 
 # clasp_llama_pinned(name out): a value of scripts/llama-version.sh.
 function(clasp_llama_pinned name out)
@@ -44,12 +64,7 @@ function(clasp_llama_locate out)
         set(${out} "${CLASP_LLAMA_DIR}" PARENT_SCOPE)
         return()
     endif()
-    set(script "${PROJECT_SOURCE_DIR}/scripts/build-llama")
-    # Without instrumentation the thread sanitizer cannot see how ggml's threads wait for each other.
-    if("${CLASP_SANITIZE}" STREQUAL "thread")
-        list(APPEND script --sanitize thread)
-    endif()
-    execute_process(COMMAND ${script} --locate
+    execute_process(COMMAND ${clasp_llama_script} --locate
         OUTPUT_VARIABLE prefix OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_VARIABLE reason RESULT_VARIABLE failed)
     if(failed AND NOT DEFINED ENV{CLASP_LLAMA_DIR})
         clasp_llama_pinned(LLAMA_VERSION pinned)
@@ -59,14 +74,14 @@ function(clasp_llama_locate out)
             return()
         endif()
         if(CLASP_FETCH_LLAMA)
-            execute_process(COMMAND ${script}
+            execute_process(COMMAND ${clasp_llama_script}
                 OUTPUT_VARIABLE prefix OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
-            set(reason "llama.cpp could not be built; the lines above say why")
+            set(reason "llama.cpp could not be fetched or built; the lines above say why")
         endif()
     endif()
     if(failed)
         string(STRIP "${reason}" reason)
-        message(FATAL_ERROR "${reason} (CLASP_FETCH_LLAMA=ON builds it during configuration; "
+        message(FATAL_ERROR "${reason} (CLASP_FETCH_LLAMA=ON fetches it during configuration; "
             "CLASP_BUILD_ENGINE=OFF leaves the engine out)")
     endif()
     set(${out} "${prefix}" PARENT_SCOPE)
@@ -86,6 +101,19 @@ endif()
 get_filename_component(clasp_llama_found "${LLAMA_INCLUDE_DIR}" DIRECTORY)
 clasp_llama_check_version("${clasp_llama_found}")
 message(STATUS "llama.cpp ${LLAMA_VERSION}, ggml ${GGML_VERSION}: ${clasp_llama_found}")
+file(WRITE "${PROJECT_BINARY_DIR}/llama-folder" "${clasp_llama_found}\n")  # for ./clasp-vlm
+
+# The part of ggml that reads GGUF files is instrumented for the fuzz targets; a copy that the user brought is
+# used as it is.
+if(CLASP_BUILD_FUZZERS AND EXISTS "${clasp_llama_prefix}/complete")
+    execute_process(COMMAND ${clasp_llama_script} --fuzz
+        OUTPUT_VARIABLE clasp_fuzz_ggml OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
+    if(failed)
+        message(FATAL_ERROR "ggml could not be built for the fuzz targets; the lines above say why")
+    endif()
+    set_target_properties(ggml::ggml-base PROPERTIES IMPORTED_LOCATION "${clasp_fuzz_ggml}")
+    message(STATUS "ggml for fuzzing: ${clasp_fuzz_ggml}")
+endif()
 
 set(CLASP_LLAMA_SOURCE_DIR "")
 if(EXISTS "${clasp_llama_found}/source/src/llama-model.h")
@@ -102,16 +130,29 @@ if(CLASP_LLAMA_SOURCE_DIR)
     target_include_directories(clasp_llama_internal SYSTEM INTERFACE "${CLASP_LLAMA_SOURCE_DIR}/src")
 endif()
 
+# Of the pinned copy it is built alone, when tests or benchmarks want it.
+set(clasp_mtmd_prefix "${clasp_llama_found}")
+if(EXISTS "${clasp_llama_prefix}/complete" AND (CLASP_BUILD_TESTS OR CLASP_BUILD_BENCHMARKS))
+    set(clasp_mtmd_script ${clasp_llama_script} --mtmd)
+    if(NOT CLASP_FETCH_LLAMA)
+        list(APPEND clasp_mtmd_script --locate)
+    endif()
+    execute_process(COMMAND ${clasp_mtmd_script}
+        OUTPUT_VARIABLE clasp_mtmd_prefix OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
+    if(failed)
+        message(FATAL_ERROR "There is no multimodal library of llama.cpp for the tests; the lines above say why")
+    endif()
+endif()
 unset(CLASP_MTMD_LIBRARY CACHE)
 unset(CLASP_MTMD_HASH_LIBRARY CACHE)
-find_library(CLASP_MTMD_LIBRARY mtmd PATHS "${LLAMA_LIB_DIR}" NO_DEFAULT_PATH)
-find_library(CLASP_MTMD_HASH_LIBRARY vendor-hash PATHS "${LLAMA_LIB_DIR}" NO_DEFAULT_PATH)
+find_library(CLASP_MTMD_LIBRARY mtmd PATHS "${clasp_mtmd_prefix}/lib" "${LLAMA_LIB_DIR}" NO_DEFAULT_PATH)
+find_library(CLASP_MTMD_HASH_LIBRARY vendor-hash PATHS "${clasp_mtmd_prefix}/lib" "${LLAMA_LIB_DIR}" NO_DEFAULT_PATH)
 mark_as_advanced(CLASP_MTMD_LIBRARY CLASP_MTMD_HASH_LIBRARY)
-if(CLASP_MTMD_LIBRARY AND EXISTS "${LLAMA_INCLUDE_DIR}/mtmd.h")
+if(CLASP_MTMD_LIBRARY AND EXISTS "${clasp_mtmd_prefix}/include/mtmd.h")
     add_library(clasp_mtmd UNKNOWN IMPORTED)
     set_target_properties(clasp_mtmd PROPERTIES
         IMPORTED_LOCATION "${CLASP_MTMD_LIBRARY}"
-        INTERFACE_INCLUDE_DIRECTORIES "${LLAMA_INCLUDE_DIR}")
+        INTERFACE_INCLUDE_DIRECTORIES "${clasp_mtmd_prefix}/include")
     target_link_libraries(clasp_mtmd INTERFACE clasp_llama Threads::Threads)
     if(CLASP_MTMD_HASH_LIBRARY)
         target_link_libraries(clasp_mtmd INTERFACE "${CLASP_MTMD_HASH_LIBRARY}")

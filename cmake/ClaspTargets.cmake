@@ -57,4 +57,8 @@ function(clasp_fuzzer name)
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer)
     target_link_options(${target} PRIVATE -fsanitize=fuzzer)
     target_link_libraries(${target} PRIVATE clasp::core ${arg_LIBRARIES})
+    if(NOT TARGET fuzzers)
+        add_custom_target(fuzzers)  # all of them, and nothing that they do not need
+    endif()
+    add_dependencies(fuzzers ${target})
 endfunction()

@@ -23,6 +23,19 @@ need() {
     command -v "$1" >/dev/null 2>&1 || die "$1 is missing; scripts/setup installs what is needed"
 }
 
+# fetch_npm_package NAME VERSION FILE: the package file as the registry that npm is configured for has it. The
+# caller checks what came.
+fetch_npm_package() {
+    local work
+    work=$(dirname "$3")/npm-work
+    need npm
+    mkdir -p "$work"
+    npm pack "$1@$2" --pack-destination "$work" --loglevel error --cache "$work/cache" >"$work/log" 2>&1 ||
+        die "npm could not fetch $1 $2: $(tail -n 5 "$work/log")"
+    mv "$work"/*.tgz "$3"
+    rm -rf "$work"
+}
+
 # The compiler cache is shared by all checkouts: paths below the checkout are hashed relative to it.
 use_ccache() {
     export CCACHE_BASEDIR=$1 CCACHE_NOHASHDIR=1

@@ -12,10 +12,34 @@ LLAMA_BUNDLE=package/llama/gitRelease.bundle
 LLAMA_COMMIT=de3ff815ea7d559ee917f063901b8986f038abc6
 LLAMA_TREE=fd570ef54b10ec5fecb739e7e04c8ce44a6f415a
 
-# OpenMP is off: its runtime would bring a second set of threads beside ggml's own pool, which the
+# The same release compiled, by the same publisher: libraries for a system, with a CPU module for every
+# kind of processor, of which ggml takes the best at run time.
+LLAMA_COMPILED_GLIBC=2.34
+LLAMA_COMPILED_GGML_COMMIT=0ad4a86
+# Left in the package. AMX: as GCC compiles ggml's tile code, it has met illegal instructions on Sapphire
+# Rapids; such processors take the next best module. The others are not for us.
+LLAMA_COMPILED_LEFT_OUT=(libggml-cpu-sapphirerapids.so libllama-common.so)
+
+# llama_compiled_package MACHINE: sets what the package for it is; fails when there is none.
+llama_compiled_package() {
+    case $1 in
+        x86_64)
+            LLAMA_COMPILED_PACKAGE=@node-llama-cpp/linux-x64
+            LLAMA_COMPILED_SIZE="11 MB"
+            LLAMA_COMPILED_SHA512=e6e0820cda9608d7da026f1a47f533c5ba381c1a4a80d17dd640873dea4a86032057638099ab6879f6ce94c8a1b2a0a21f639ddf913f7941d00856df44126e3a
+            ;;
+        aarch64)
+            LLAMA_COMPILED_PACKAGE=@node-llama-cpp/linux-arm64
+            LLAMA_COMPILED_SIZE="7 MB"
+            LLAMA_COMPILED_SHA512=5beee768a0975fdfde1238c59914bcbefc7dd50c8b5c36de1717b165cddb87f3ed40005982644bdc2d00b586179f86064e3ff7428af8956667dada636453cb75
+            ;;
+        *) return 1 ;;
+    esac
+}
+
+# How it is built from source. OpenMP is off: its runtime would bring a second set of threads beside ggml's own pool, which the
 # engine shares between vision tower and decoder, and the thread sanitizer cannot see its barriers.
 # Static and position independent: one program without library paths, usable inside shared objects.
-# The multimodal library is the oracle of the tests; llama-common and the tools are left out.
 LLAMA_OPTIONS=(
     -DCMAKE_BUILD_TYPE=Release
     -DBUILD_SHARED_LIBS=OFF
@@ -33,12 +57,18 @@ LLAMA_OPTIONS=(
     -DLLAMA_BUILD_APP=OFF
     -DLLAMA_BUILD_UI=OFF
     -DLLAMA_USE_PREBUILT_UI=OFF
-    -DLLAMA_BUILD_MTMD=ON
     -DLLAMA_OPENSSL=OFF
     -DLLAMA_SUBPROCESS=OFF
     -DMTMD_VIDEO=OFF
     -DCMAKE_INSTALL_LIBDIR=lib
 )
-# What is built beyond that: libraries only, or the two command-line tools of the speed comparison.
-LLAMA_LIBRARY_OPTIONS=(-DLLAMA_BUILD_COMMON=OFF -DLLAMA_BUILD_TOOLS=OFF)
-LLAMA_TOOL_OPTIONS=(-DLLAMA_BUILD_COMMON=ON -DLLAMA_BUILD_TOOLS=ON)
+# Parts of "native" that stay off on x86. AMX: as GCC 12 compiles ggml's tile code, its first tile load is an
+# illegal instruction (Sapphire Rapids). AVX512-FP16: ggml then sums products of F16 matrices in half
+# precision, which costs two to three digits.
+LLAMA_X86_FLAGS=(-mno-amx-tile -mno-amx-int8 -mno-amx-bf16 -mno-avx512fp16)
+# What is built: libraries, the multimodal library (the oracle of the tests) or the two command-line tools of
+# the speed comparison.
+LLAMA_LIBRARY_OPTIONS=(-DLLAMA_BUILD_MTMD=OFF -DLLAMA_BUILD_COMMON=OFF -DLLAMA_BUILD_TOOLS=OFF)
+# A static library then waits for nothing that it does not contain: neither ggml nor libllama is compiled for it.
+LLAMA_MTMD_OPTIONS=(-DLLAMA_BUILD_MTMD=ON -DLLAMA_BUILD_COMMON=OFF -DLLAMA_BUILD_TOOLS=OFF -DCMAKE_OPTIMIZE_DEPENDENCIES=ON)
+LLAMA_TOOL_OPTIONS=(-DLLAMA_BUILD_MTMD=ON -DLLAMA_BUILD_COMMON=ON -DLLAMA_BUILD_TOOLS=ON)
