@@ -1,6 +1,6 @@
 // Includes point down only: a module of src/ may include from itself and from the modules before it
-// in kLayers, and nothing below the model layer knows ggml or llama.cpp. The scanner is tested on made
-// trees that break each rule, then run on the real tree.
+// in kLayers, nothing below the model layer knows ggml or llama.cpp, and one file knows nlohmann/json. The
+// scanner is tested on made trees that break each rule, then run on the real tree.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 constexpr std::array<std::string_view, 15> kLayers = {"base",   "select",    "methods", "fuse",  "route",
                                                       "policy", "capi",      "image",   "model", "engine",
@@ -221,6 +222,32 @@ TEST_F(Layering, PrivateHeadersInPublicOnesAndUnknownFoldersAreFound) {
     EXPECT_THAT(find_violations(root_),
                 ElementsAre(HasSubstr("include/clasp/image.h:1"), HasSubstr("leaves its folder"),
                             HasSubstr("\"helpers\" is not in the list of layers")));
+}
+
+// nlohmann/json costs seconds in every file that includes it: one file reads and writes with it, one test
+// compares with it.
+std::vector<std::string> files_with_nlohmann(const fs::path& root) {
+    std::vector<std::string> found;
+    for (const char* folder : {"include", "src", "tests", "training", "bench", "fuzz", "examples"}) {
+        if (!fs::exists(root / folder)) continue;
+        for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+            const fs::path extension = entry.path().extension();
+            if (!entry.is_regular_file() || (extension != ".h" && extension != ".cpp")) continue;
+            const Source source = read_source(root, entry.path());
+            const bool has_it = std::any_of(
+                source.includes.begin(), source.includes.end(),
+                [](const Include& include) { return include.path.find("nlohmann") != std::string::npos; });
+            if (has_it) found.push_back(source.name);
+        }
+    }
+    return found;
+}
+
+TEST_F(Layering, OneFileKnowsNlohmann) {
+    write("src/eval/record.cpp", "#include \"eval/record.h\"\n#include <nlohmann/json_fwd.hpp>\n");
+    EXPECT_THAT(files_with_nlohmann(root_), ElementsAre("src/eval/record.cpp"));
+    EXPECT_THAT(files_with_nlohmann(test::source_dir()),
+                UnorderedElementsAre("src/base/json_text.cpp", "tests/base/json_test.cpp"));
 }
 
 TEST_F(Layering, TheSourceTreeKeepsTheOrder) {
