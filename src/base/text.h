@@ -1,6 +1,7 @@
 // Small text helpers for options and messages, independent of the locale.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -22,8 +23,11 @@ std::optional<std::size_t> parse_size(std::string_view text);
 // The whole text as a finite number; nothing otherwise.
 std::optional<double> parse_double(std::string_view text);
 
-// The pieces between separators; one empty piece for an empty text.
+// The pieces between separators; one empty piece for an empty text. They are views of the text, which must
+// outlive them: a temporary is not taken.
 std::vector<std::string_view> split(std::string_view text, char separator);
+template <std::same_as<std::string> Temporary>
+std::vector<std::string_view> split(Temporary&& text, char separator) = delete;
 
 // The text in quotes for a message: control and non-ASCII bytes escaped, long texts cut.
 std::string in_quotes(std::string_view text);

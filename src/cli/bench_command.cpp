@@ -80,7 +80,7 @@ std::string test_picture() {
 }
 
 // The request of one budget: "none" is the original model.
-Result<AskRequest> request_for(const Arguments& arguments, const std::string& budget,
+Result<AskRequest> request_for(const Arguments& arguments, std::string_view budget,
                                const ImageSource& image) {
     CLASP_ASSIGN_OR_RETURN(AskRequest request, read_request(arguments));
     CLASP_ASSIGN_OR_RETURN(request.budget, parse_budget(budget));
@@ -95,7 +95,8 @@ Result<AskRequest> request_for(const Arguments& arguments, const std::string& bu
 Status check(const Arguments& arguments) {
     CLASP_RETURN_IF_ERROR(check_model_options(arguments));
     CLASP_RETURN_IF_ERROR(check_question(arguments.text("question")));
-    for (const std::string_view budget : base::split(arguments.text("budgets"), ','))
+    const std::string budgets = arguments.text("budgets");
+    for (const std::string_view budget : base::split(budgets, ','))
         CLASP_RETURN_IF_ERROR(parse_budget(budget).status());
     return check_request_options(arguments);
 }
@@ -115,14 +116,13 @@ void print(const std::vector<Row>& rows, Console& console) {
 
 Status run(const Arguments& arguments, Console& console) {
     CLASP_ASSIGN_OR_RETURN(const ModelFiles files, find_model_files(arguments));
-    std::vector<std::string> budgets;
-    for (const std::string_view budget : base::split(arguments.text("budgets"), ','))
-        budgets.emplace_back(budget);
+    const std::string named = arguments.text("budgets");
+    const std::vector<std::string_view> budgets = base::split(named, ',');
     const std::string drawn = test_picture();
     const auto path = arguments.text_if("image");
     const ImageSource image = path ? ImageSource{*path, {}} : ImageSource{{}, drawn};
     std::vector<AskRequest> requests;
-    for (const std::string& budget : budgets) {
+    for (const std::string_view budget : budgets) {
         CLASP_ASSIGN_OR_RETURN(AskRequest request, request_for(arguments, budget, image));
         requests.push_back(std::move(request));
     }

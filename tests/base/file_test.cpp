@@ -183,9 +183,16 @@ TEST(Text, Numbers) {
         EXPECT_FALSE(parse_double(text).has_value()) << text;
 }
 
+template <typename Text>
+concept CanBeSplit = requires(Text text) {
+    split(std::forward<Text>(text), ',');
+};
+
 TEST(Text, Pieces) {
     EXPECT_EQ(split("a,,b", ','), (std::vector<std::string_view>{"a", "", "b"}));
     EXPECT_EQ(split("", ','), (std::vector<std::string_view>{""}));
+    // Pieces of a text that is gone cannot be asked for.
+    static_assert(CanBeSplit<std::string&> && CanBeSplit<const char*> && !CanBeSplit<std::string>);
     EXPECT_EQ(in_quotes("a\n\xff"), "'a\\x0a\\xff'");
     EXPECT_EQ(in_quotes(std::string(100, 'x')).size(), 64u + 5u);
     EXPECT_EQ(lower("AbC-Z"), "abc-z");
