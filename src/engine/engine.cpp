@@ -109,8 +109,8 @@ TokenCounts count_tokens(const PrefillResult& prefill, const RequestShape& shape
     counts.text = shape.n_text;
     counts.average = mean(prefill.visual_per_layer) + mean(prefill.fixed_per_layer);
     if (!prefill.visual_per_layer.empty()) {
-        counts.entering =
-            static_cast<std::size_t>(prefill.visual_per_layer.front() + prefill.fixed_per_layer.front());
+        counts.entering = static_cast<std::size_t>(prefill.visual_per_layer.front()) +
+                          static_cast<std::size_t>(prefill.fixed_per_layer.front());
     }
     counts.final = prefill.stages.empty()
                        ? counts.entering

@@ -142,7 +142,7 @@ SharedLayers FeatureCache::find(const FeatureKey& key, const std::vector<std::si
     return from_file;
 }
 
-void FeatureCache::store(const FeatureKey& key, SharedLayers layers, const std::string& picture) {
+void FeatureCache::store(const FeatureKey& key, const SharedLayers& layers, const std::string& picture) {
     remember(key, layers, picture);
     if (dir_.empty()) return;
     const Status written = base::write_file_atomic(path_of(key), serialise_layers(key, *layers));

@@ -41,7 +41,7 @@ class FeatureCache {
     // In memory the layers join those that are there; a file is replaced. A file that cannot be written is
     // reported to the log; the answer goes on. Pieces with the same name of a picture stay and go together;
     // empty: a picture of its own.
-    void store(const FeatureKey& key, SharedLayers layers, const std::string& picture = {});
+    void store(const FeatureKey& key, const SharedLayers& layers, const std::string& picture = {});
     // In memory; a file stays until it is replaced.
     void forget(const FeatureKey& key);
 

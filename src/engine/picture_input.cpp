@@ -23,7 +23,7 @@ ImageOptions image_options(model::Compat compat, const std::atomic<bool>* cancel
     return options;
 }
 
-Status in_context(Status status, const std::string& path) {
+Status in_context(const Status& status, const std::string& path) {
     const bool is_named = !path.empty() && status.code() != Code::Cancelled;
     return is_named ? status.with_context(path) : status;
 }

@@ -67,7 +67,7 @@ Status PrefillRun::advance(std::size_t n_layers) {
     const base::Stopwatch watch;
     const double select_before = result_.select_ms;
     const std::size_t n_blocks = workspace_.model().weights().blocks.size();
-    const Status status = run_until(next_ + std::min(n_layers, n_blocks - next_));
+    Status status = run_until(next_ + std::min(n_layers, n_blocks - next_));
     if (!status.ok()) {
         phase_ = Phase::Failed;
         sequence_.clear();

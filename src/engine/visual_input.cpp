@@ -194,7 +194,8 @@ Result<VisualInput> prepare_images(const std::vector<PlannedPicture>& pictures, 
                                                request.want_images, memory, request.cancel));
         for (const std::string& warning : picture->warnings) {
             const std::string& path = pictures[i].path;
-            input.notes.push_back(path.empty() ? warning : path + ": " + warning);
+            std::string note = path.empty() ? "" : path + ": ";
+            input.notes.push_back(std::move(note += warning));
         }
         input.image_ms += watch.elapsed_ms();
         CLASP_ASSIGN_OR_RETURN(SeenImage seen, see_image(*picture, request, i, session, memory, input));

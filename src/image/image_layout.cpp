@@ -18,8 +18,10 @@ PixelRect ImageLayout::cell(TokenIndex token) const {
         }
         const double width = region.area.width / static_cast<double>(region.grid.width);
         const double height = region.area.height / static_cast<double>(region.grid.height);
-        return {region.area.left + width * static_cast<double>(left % region.grid.width),
-                region.area.top + height * static_cast<double>(left / region.grid.width), width, height};
+        const std::size_t row = left / region.grid.width;
+        const std::size_t column = left % region.grid.width;
+        return {region.area.left + width * static_cast<double>(column),
+                region.area.top + height * static_cast<double>(row), width, height};
     }
     return {};
 }
