@@ -91,7 +91,8 @@ bool parse(int argc, char** argv, Settings& settings) {
     return settings.threads > 0 && settings.visual > 0 && settings.text > 1 && settings.repeats > 0;
 }
 
-std::vector<Schedule> parse_schedules(const std::string& text, int n_layers) {
+std::vector<Schedule> parse_schedules(const std::string& text, int n_layers,
+                                      const std::vector<std::int32_t>& references) {
     std::vector<Schedule> schedules;
     std::stringstream all(text);
     for (std::string one; std::getline(all, one, ';');) {
@@ -100,7 +101,7 @@ std::vector<Schedule> parse_schedules(const std::string& text, int n_layers) {
         for (std::string stage; std::getline(stages, stage, ',');) {
             const int layer = std::atoi(stage.c_str());
             if (layer >= n_layers) continue;
-            schedule.stages.push_back({.layer = layer});
+            schedule.stages.push_back({.layer = layer, .needs = {.scores = true}, .reference = references});
             schedule.keep.push_back(
                 static_cast<std::size_t>(std::atoi(stage.substr(stage.find(':') + 1).c_str())));
         }
@@ -113,8 +114,9 @@ std::vector<Schedule> parse_schedules(const std::string& text, int n_layers) {
 clasp::Result<StageChoice> keep_best(const StageView& view, std::size_t n) {
     std::vector<std::size_t> order(view.live.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    const std::span<const float> scores = view.seen.scores.values();
     std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return view.scores[a] > view.scores[b]; });
+                     [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
     order.resize(std::min(n, order.size()));
     std::sort(order.begin(), order.end());
     StageChoice choice;
@@ -223,7 +225,8 @@ int main(int argc, char** argv) {
     std::vector<Row> rows(2);
     rows[0].name = "llama.cpp";
     rows[1].name = "vanilla";
-    const std::vector<Schedule> schedules = parse_schedules(settings.schedules, (*model)->config().n_layers);
+    const std::vector<Schedule> schedules =
+        parse_schedules(settings.schedules, (*model)->config().n_layers, references);
     for (const Schedule& schedule : schedules) {
         rows.emplace_back();
         rows.back().name = schedule.name;
@@ -244,7 +247,6 @@ int main(int argc, char** argv) {
              run_ours(**executor, *sequence, vanilla, settings.decode, rows[1]);
         for (std::size_t i = 0; i < schedules.size() && ok && repeat >= 0; ++i) {
             PrefillRequest request = vanilla;
-            request.reference_tokens = references;
             request.stages = schedules[i].stages;
             request.selector = [&](const StageView& view) {
                 return keep_best(view, schedules[i].keep[view.stage]);

@@ -1,6 +1,6 @@
 #include "engine/decoder_input.h"
 
-#include <algorithm>
+#include <map>
 #include <utility>
 
 #include "methods/raters.h"
@@ -8,8 +8,6 @@
 namespace clasp::engine {
 
 namespace {
-
-using methods::StageNeeds;
 
 // Ids of the text tokens after the last image.
 std::vector<std::int32_t> post_tokens(const Prompt& prompt) {
@@ -38,41 +36,14 @@ Result<std::vector<std::int32_t>> find_raters(const Prompt& prompt, const Prompt
     return places;
 }
 
-Result<std::vector<std::int32_t>> find_reference(methods::Reference wanted, ReferenceTokens policy_reference,
-                                                 const Prompt& prompt, const PromptLayout& layout,
-                                                 const VisualInput& visual, Executor& executor) {
-    switch (wanted) {
-        case methods::Reference::Last: return reference_tokens(layout, ReferenceMode::Last);
-        case methods::Reference::Post: return reference_tokens(layout, ReferenceMode::Post);
-        case methods::Reference::All: return reference_tokens(layout, ReferenceMode::All);
-        case methods::Reference::Raters: return find_raters(prompt, layout, visual, executor);
-        case methods::Reference::Policy: break;
-    }
+methods::Reference reference_of(ReferenceTokens policy_reference) {
     switch (policy_reference) {
-        case ReferenceTokens::Last: return reference_tokens(layout, ReferenceMode::Last);
-        case ReferenceTokens::Post: return reference_tokens(layout, ReferenceMode::Post);
-        case ReferenceTokens::Instruction: return reference_tokens(layout, ReferenceMode::Instruction);
+        case ReferenceTokens::Last: return methods::Reference::Last;
+        case ReferenceTokens::Post: return methods::Reference::Post;
+        case ReferenceTokens::Instruction: return methods::Reference::Instruction;
         case ReferenceTokens::Raters: break;
     }
-    return find_raters(prompt, layout, visual, executor);
-}
-
-PrefillStage prefill_stage(const methods::DecoderStage& stage, const std::vector<std::int32_t>& reference) {
-    const StageNeeds& needs = stage.needs;
-    PrefillStage wanted;
-    wanted.layer = static_cast<std::int32_t>(stage.layer);
-    wanted.mode = stage.mode;
-    wanted.probe.scores = needs.attention == StageNeeds::Attention::Mean;
-    if (needs.attention != StageNeeds::Attention::None && !wanted.probe.scores) {
-        wanted.probe.row_queries = reference;
-    }
-    wanted.probe.rows_are_logits = needs.attention == StageNeeds::Attention::LogitRows;
-    wanted.probe.rows_per_head = needs.attention == StageNeeds::Attention::HeadRows;
-    wanted.probe.key_norms = needs.key_norms;
-    wanted.probe.hidden = needs.hidden == StageNeeds::Hidden::Raw;
-    wanted.probe.hidden_after_norm = needs.hidden == StageNeeds::Hidden::FinalNorm;
-    wanted.probe.text = needs.text;
-    return wanted;
+    return methods::Reference::Raters;
 }
 
 }  // namespace
@@ -80,7 +51,6 @@ PrefillStage prefill_stage(const methods::DecoderStage& stage, const std::vector
 PrefillRequest DecoderInput::request() const {
     PrefillRequest request;
     request.parts = parts;
-    request.reference_tokens = reference;
     request.stages = stages;
     return request;
 }
@@ -112,11 +82,22 @@ Result<DecoderInput> lay_out_decoder(const Prompt& prompt, const VisualInput& vi
         input.parts[first].n_lost_before += std::exchange(n_lost, lost_behind);
     }
     if (run == nullptr || run->program().stages.empty()) return input;
-    CLASP_ASSIGN_OR_RETURN(input.reference,
-                           find_reference(run->program().stages.front().needs.reference, policy_reference,
-                                          prompt, layout, visual, executor));
+    std::map<methods::Reference, std::vector<std::int32_t>> found;
     for (const methods::DecoderStage& stage : run->program().stages) {
-        input.stages.push_back(prefill_stage(stage, input.reference));
+        PrefillStage looking = {
+            .layer = static_cast<std::int32_t>(stage.layer), .mode = stage.mode, .needs = stage.needs};
+        if (stage.needs.asks_attention()) {
+            const bool is_policy = stage.needs.reference == methods::Reference::Policy;
+            const methods::Reference wanted =
+                is_policy ? reference_of(policy_reference) : stage.needs.reference;
+            if (!found.contains(wanted)) {
+                CLASP_ASSIGN_OR_RETURN(found[wanted], wanted == methods::Reference::Raters
+                                                          ? find_raters(prompt, layout, visual, executor)
+                                                          : Result(reference_tokens(layout, wanted)));
+            }
+            looking.reference = found[wanted];
+        }
+        input.stages.push_back(std::move(looking));
     }
     return input;
 }

@@ -1,5 +1,5 @@
-// A request as the decoder gets it: the parts of the prompt with the images' tokens in their places, the
-// reference tokens, and what each stage looks at.
+// A request as the decoder gets it: the parts of the prompt with the images' tokens in their places, and what
+// each stage looks at, through the eyes of which tokens.
 #pragma once
 
 #include <vector>
@@ -17,7 +17,6 @@ namespace clasp::engine {
 struct DecoderInput {
     std::vector<PromptPart> parts;  // borrow from the prompt, the images and what follows
     std::vector<ArrangedImage> images;
-    std::vector<std::int32_t> reference;
     std::vector<PrefillStage> stages;
 
     // Borrows from this.

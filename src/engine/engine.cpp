@@ -175,7 +175,6 @@ engine::StageChooser make_chooser(const AskRequest& request, const Policy& polic
     options.seed = request.select_seed;
     options.n_layers = static_cast<std::size_t>(config.n_layers);
     options.n_heads = static_cast<std::size_t>(config.n_heads);
-    options.width = static_cast<std::size_t>(config.width);
     if (run != nullptr) {
         for (const methods::DecoderStage& stage : run->program().stages) options.keep.push_back(stage.keep);
     }

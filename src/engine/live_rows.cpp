@@ -123,4 +123,20 @@ Result<std::vector<std::int32_t>> LiveRows::apply(const StageChoice& choice, Pos
     return stay;
 }
 
+std::vector<std::int32_t> visual_rows(std::span<const LiveRow> rows) {
+    std::vector<std::int32_t> result;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (rows[i].visual_index >= 0) result.push_back(static_cast<std::int32_t>(i));
+    }
+    return result;
+}
+
+std::vector<std::int32_t> text_rows_after_images(std::span<const LiveRow> rows) {
+    std::size_t begin = rows.size();
+    while (begin > 0 && rows[begin - 1].visual_index < 0 && !rows[begin - 1].is_carried) --begin;
+    std::vector<std::int32_t> result;
+    for (std::size_t i = begin; i < rows.size(); ++i) result.push_back(static_cast<std::int32_t>(i));
+    return result;
+}
+
 }  // namespace clasp::engine

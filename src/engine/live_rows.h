@@ -80,4 +80,8 @@ class LiveRows {
     std::vector<LiveRow> rows_;
 };
 
+// Row numbers of the visual tokens, and of the text after the last of them.
+std::vector<std::int32_t> visual_rows(std::span<const LiveRow> rows);
+std::vector<std::int32_t> text_rows_after_images(std::span<const LiveRow> rows);
+
 }  // namespace clasp::engine

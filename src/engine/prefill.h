@@ -18,6 +18,7 @@
 #include "clasp/schedule.h"
 #include "clasp/status.h"
 #include "engine/live_rows.h"
+#include "methods/stage_signals.h"
 
 namespace clasp::engine {
 
@@ -43,48 +44,31 @@ struct PromptPart {
     bool is_text_of_image = false;
 };
 
-// What a selector wants to see at a stage. Tokens are named by their place in the prompt as it entered.
-struct StageProbe {
-    bool scores = true;
-    // One attention row each, mean over heads; dropped tokens cannot ask.
-    std::vector<std::int32_t> row_queries = {};
-    bool rows_are_logits = false;
-    bool rows_per_head = false;  // rows head by head, as probabilities, and the rotation's bias
-    bool key_norms = false;
-    bool hidden = false;             // what enters the block (Before) or leaves it (After)
-    bool hidden_after_norm = false;  // the same after the model's last norm
-    bool text = false;               // key norms and hidden states of the text after the last image too
-};
-
 struct PrefillStage {
     std::int32_t layer = 0;
     StageMode mode = StageMode::Before;
-    StageProbe probe = {};
+    methods::StageNeeds needs = {};
+    // Whose attention the stage looks at, by place in the prompt as it entered. Tokens of an image only at
+    // the first stage: later ones may have been dropped.
+    std::vector<std::int32_t> reference = {};
 };
 
-// What a selector sees; valid during the call. Columns are the live visual tokens, in order.
+// What a selector sees; valid during the call.
 struct StageView {
     std::int32_t layer = 0;
     StageMode mode = StageMode::Before;
     std::size_t stage = 0;                  // number of the stage in the request
-    std::span<const TokenIndex> live = {};  // visual indices
-    std::span<const float> scores = {};     // per live token, without any mass
-    std::span<const float> rows = {};       // row_queries x live, or heads x row_queries x live
-    // row_queries x live: scaled products of vectors of ones, rotated to the positions of query and key.
-    std::span<const float> rotation_bias = {};
-    std::span<const float> key_norms = {};       // per live token: L1 norm of its rotated keys
-    std::span<const float> hidden = {};          // live x width
-    std::span<const float> text_key_norms = {};  // per text token after the last visual one
-    std::span<const float> text_hidden = {};
+    std::span<const TokenIndex> live = {};  // visual indices, in order
+    methods::StageSignals seen = {};        // of the live tokens; without any mass
+    methods::StageSignals text = {};        // of the text after the last image, if the stage needs it
 };
 
 using StageSelector = std::function<Result<StageChoice>(const StageView& view)>;
 
 struct PrefillRequest {
     std::span<const PromptPart> parts = {};
-    std::span<const std::int32_t> reference_tokens = {};  // text tokens, by place in the prompt
-    std::span<const PrefillStage> stages = {};            // rising layers
-    StageSelector selector = {};                          // called once per stage, on the calling thread
+    std::span<const PrefillStage> stages = {};  // rising layers
+    StageSelector selector = {};                // called once per stage, on the calling thread
     PositionRule positions = PositionRule::Keep;
     std::int32_t room = 0;                      // further tokens to reserve cells for
     const std::atomic<bool>* cancel = nullptr;  // checked often; may be null

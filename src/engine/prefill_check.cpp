@@ -73,10 +73,27 @@ Status check_length(std::size_t n_rows, std::int32_t room, std::int32_t context_
     return ok_status();
 }
 
+Status check_reference(const PrefillStage& stage, bool is_first, std::span<const LiveRow> rows) {
+    const std::string at_layer = " of the stage at layer " + std::to_string(stage.layer);
+    if (stage.needs.asks_attention() && stage.reference.empty()) {
+        return {Code::InvalidArgument,
+                "the stage at layer " + std::to_string(stage.layer) + " asks for attention of no token"};
+    }
+    for (const std::int32_t token : stage.reference) {
+        const std::string name = "reference token " + std::to_string(token) + at_layer;
+        if (token < 0 || static_cast<std::size_t>(token) >= rows.size()) {
+            return {Code::InvalidArgument, name + " is not in the prompt"};
+        }
+        const LiveRow& row = rows[static_cast<std::size_t>(token)];
+        if (!is_first && (row.visual_index >= 0 || row.line != kNoLine)) {
+            return {Code::InvalidArgument,
+                    name + " belongs to an image, whose tokens only the first stage can ask"};
+        }
+    }
+    return ok_status();
+}
+
 Status check_stages(const PrefillRequest& request, std::span<const LiveRow> rows, std::int32_t n_layers) {
-    const auto in_prompt = [&](std::int32_t token) {
-        return token >= 0 && static_cast<std::size_t>(token) < rows.size();
-    };
     std::int32_t previous = -1;
     for (const PrefillStage& stage : request.stages) {
         const std::int32_t last = stage.mode == StageMode::After ? n_layers - 2 : n_layers - 1;
@@ -86,29 +103,10 @@ Status check_stages(const PrefillRequest& request, std::span<const LiveRow> rows
                                                std::to_string(last)};
         }
         previous = stage.layer;
-        for (const std::int32_t token : stage.probe.row_queries) {
-            if (!in_prompt(token)) {
-                return {Code::InvalidArgument,
-                        "query token " + std::to_string(token) + " is not in the prompt"};
-            }
-        }
-        if (stage.probe.scores && request.reference_tokens.empty()) {
-            return {Code::InvalidArgument, "a stage wants scores, but there are no reference tokens"};
-        }
+        CLASP_RETURN_IF_ERROR(check_reference(stage, &stage == &request.stages.front(), rows));
     }
     if (!request.stages.empty() && !request.selector) {
         return {Code::InvalidArgument, "there are stages, but no selector"};
-    }
-    for (const std::int32_t token : request.reference_tokens) {
-        if (!in_prompt(token)) {
-            return {Code::InvalidArgument,
-                    "reference token " + std::to_string(token) + " is not in the prompt"};
-        }
-        const bool is_visual = rows[static_cast<std::size_t>(token)].visual_index >= 0;
-        if (is_visual && request.stages.size() > 1) {
-            return {Code::InvalidArgument, "reference token " + std::to_string(token) +
-                                               " is a visual one, which one stage alone can ask"};
-        }
     }
     return ok_status();
 }

@@ -102,15 +102,15 @@ std::size_t PrefillRun::segment_end() const {
 
 Status PrefillRun::run_stage() {
     const PrefillStage& stage = *stage_here();
-    StageSight sight;
+    StageView view;
     base::Stopwatch watch;
-    CLASP_RETURN_IF_ERROR(probe(stage, sight));
+    CLASP_RETURN_IF_ERROR(look_at_block(stage, view));
     result_.probe_ms += watch.elapsed_ms();
     if (stage.mode == StageMode::After) CLASP_RETURN_IF_ERROR(run_blocks(segment_end()));
     watch = {};
-    CLASP_RETURN_IF_ERROR(look_at_hidden(stage.probe, sight));
+    CLASP_RETURN_IF_ERROR(look_at_hidden(stage.needs, view));
     result_.probe_ms += watch.elapsed_ms();
-    CLASP_ASSIGN_OR_RETURN(const StageChoice choice, choose(stage, sight));
+    CLASP_ASSIGN_OR_RETURN(const StageChoice choice, choose(stage, view));
     CLASP_RETURN_IF_ERROR(drop(choice, stage.layer));
     ++next_stage_;
     return ok_status();

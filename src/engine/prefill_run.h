@@ -14,7 +14,6 @@
 #include "engine/live_rows.h"
 #include "engine/prefill.h"
 #include "engine/sequence.h"
-#include "engine/stage_sight.h"
 #include "engine/workspace.h"
 
 namespace clasp::engine {
@@ -56,13 +55,13 @@ class PrefillRun {
     void finish();
 
     // What the stage's block would see; the rest of a look comes from hidden states.
-    Status probe(const PrefillStage& stage, StageSight& sight);
-    Status look_at_hidden(const StageProbe& wanted, StageSight& sight);
-    Result<StageChoice> choose(const PrefillStage& stage, const StageSight& sight);
+    Status look_at_block(const PrefillStage& stage, StageView& view);
+    Status look_at_hidden(const methods::StageNeeds& needs, StageView& view);
+    Result<StageChoice> choose(const PrefillStage& stage, StageView& view);
     Status drop(const StageChoice& choice, std::int32_t layer);
     [[nodiscard]] Result<std::vector<std::pair<TokenIndex, std::vector<float>>>> merged_rows(
         const StageChoice& choice) const;
-    [[nodiscard]] Result<std::vector<std::int32_t>> rows_of(std::span<const std::int32_t> tokens) const;
+    [[nodiscard]] std::vector<std::int32_t> rows_of(std::span<const std::int32_t> tokens) const;
 
     Workspace& workspace_;
     Sequence& sequence_;

@@ -4,79 +4,56 @@
 #include <string>
 #include <utility>
 
+#include "base/check.h"
 #include "base/stopwatch.h"
 #include "engine/prefill_run.h"
 #include "engine/stage_probe.h"
 
 namespace clasp::engine {
 
-Result<std::vector<std::int32_t>> PrefillRun::rows_of(std::span<const std::int32_t> tokens) const {
+std::vector<std::int32_t> PrefillRun::rows_of(std::span<const std::int32_t> tokens) const {
     std::vector<std::int32_t> rows;
     for (const std::int32_t token : tokens) {
-        const std::int32_t row = live_.find(token);
-        if (row < 0) {
-            return Status(Code::InvalidArgument,
-                          "query token " + std::to_string(token) + " was dropped before");
-        }
-        rows.push_back(row);
+        rows.push_back(live_.find(token));
+        CLASP_CHECK(rows.back() >= 0);  // check_prompt() refused tokens that can be dropped
     }
     return rows;
 }
 
-Status PrefillRun::probe(const PrefillStage& stage, StageSight& sight) {
-    const StageProbe& wanted = stage.probe;
-    const auto layer = static_cast<std::size_t>(stage.layer);
-    const std::vector<std::int32_t> visual = visual_rows(live_.rows());
-    const std::size_t n = live_.size();
-    const auto look = [&](ProbeRequest request) {
-        request.rope_factors = sequence_.rope_factors();
-        return probe_block(workspace_, hidden_, request, live_.rows(), request_.cancel);
+Status PrefillRun::look_at_block(const PrefillStage& stage, StageView& view) {
+    const std::vector<std::int32_t> references = rows_of(stage.reference);
+    CLASP_ASSIGN_OR_RETURN(const methods::StageSignals all,
+                           probe_block(workspace_, hidden_,
+                                       {.layer = static_cast<std::size_t>(stage.layer),
+                                        .needs = stage.needs,
+                                        .queries = references,
+                                        .rope_factors = sequence_.rope_factors()},
+                                       live_.rows(), request_.cancel));
+    view.seen = all.of(visual_rows(live_.rows()));
+    if (stage.needs.text) view.text = all.of(text_rows_after_images(live_.rows()));
+    return ok_status();
+}
+
+Status PrefillRun::look_at_hidden(const methods::StageNeeds& needs, StageView& view) {
+    using Hidden = methods::StageNeeds::Hidden;
+    if (needs.hidden == Hidden::None) return ok_status();
+    const auto width = static_cast<std::size_t>(workspace_.model().config().width);
+    const auto look = [&](std::span<const std::int32_t> rows) -> Result<methods::SignalTable> {
+        if (rows.empty()) return methods::SignalTable();
+        if (needs.hidden == Hidden::Raw) return methods::SignalTable(hidden_.read(rows), width);
+        CLASP_ASSIGN_OR_RETURN(std::vector<float> normed,
+                               hidden_.read_normed(workspace_, rows, request_.cancel));
+        return methods::SignalTable(std::move(normed), width);
     };
-    if (wanted.scores || wanted.key_norms) {
-        std::vector<std::int32_t> references;
-        if (wanted.scores) {
-            CLASP_ASSIGN_OR_RETURN(references, rows_of(request_.reference_tokens));
-        }
-        CLASP_ASSIGN_OR_RETURN(const ProbeValues seen, look({.layer = layer,
-                                                             .queries = references,
-                                                             .mean = wanted.scores,
-                                                             .key_norms = wanted.key_norms}));
-        sight.scores = columns(seen.mean, n, visual);
-        sight.key_norms = columns(seen.key_norms, n, visual);
-        if (wanted.text) {
-            sight.text_key_norms = columns(seen.key_norms, n, text_rows_after_images(live_.rows()));
-        }
-    }
-    if (!wanted.row_queries.empty()) {
-        CLASP_ASSIGN_OR_RETURN(const auto queries, rows_of(wanted.row_queries));
-        CLASP_ASSIGN_OR_RETURN(const ProbeValues seen, look({.layer = layer,
-                                                             .queries = queries,
-                                                             .rows = !wanted.rows_per_head,
-                                                             .rows_are_logits = wanted.rows_are_logits,
-                                                             .heads = wanted.rows_per_head}));
-        sight.rows = columns(wanted.rows_per_head ? seen.heads : seen.rows, n, visual);
-        sight.rotation_bias = columns(seen.rotation_bias, n, visual);
+    CLASP_ASSIGN_OR_RETURN(view.seen.hidden, look(visual_rows(live_.rows())));
+    if (needs.text) {
+        CLASP_ASSIGN_OR_RETURN(view.text.hidden, look(text_rows_after_images(live_.rows())));
     }
     return ok_status();
 }
 
-Status PrefillRun::look_at_hidden(const StageProbe& wanted, StageSight& sight) {
-    if (!wanted.hidden && !wanted.hidden_after_norm) return ok_status();
-    const auto look = [&](std::span<const std::int32_t> rows) -> Result<std::vector<float>> {
-        if (rows.empty()) return std::vector<float>();
-        if (wanted.hidden_after_norm) return hidden_.read_normed(workspace_, rows, request_.cancel);
-        return hidden_.read(rows);
-    };
-    CLASP_ASSIGN_OR_RETURN(sight.hidden, look(visual_rows(live_.rows())));
-    if (wanted.text) {
-        CLASP_ASSIGN_OR_RETURN(sight.text_hidden, look(text_rows_after_images(live_.rows())));
-    }
-    return ok_status();
-}
-
-Result<StageChoice> PrefillRun::choose(const PrefillStage& stage, const StageSight& sight) {
+Result<StageChoice> PrefillRun::choose(const PrefillStage& stage, StageView& view) {
     const std::vector<TokenIndex> visual = live_.visual();
-    StageView view = sight.view();
     view.layer = stage.layer;
     view.mode = stage.mode;
     view.stage = next_stage_;

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/check.h"
 #include "engine/chat_template.h"
 #include "llama.h"
 
@@ -181,18 +182,20 @@ Result<PromptLayout> lay_out(const Prompt& prompt, std::span<const std::size_t> 
     return layout;
 }
 
-std::vector<std::int32_t> reference_tokens(const PromptLayout& layout, ReferenceMode mode) {
-    switch (mode) {
-        case ReferenceMode::Instruction:
+std::vector<std::int32_t> reference_tokens(const PromptLayout& layout, methods::Reference reference) {
+    switch (reference) {
+        case methods::Reference::Instruction:
             if (!layout.instruction.empty()) return layout.instruction;
             break;
-        case ReferenceMode::Post: return layout.post;
-        case ReferenceMode::All: {
+        case methods::Reference::Post: return layout.post;
+        case methods::Reference::All: {
             std::vector<std::int32_t> places(layout.n_tokens);
             std::iota(places.begin(), places.end(), 0);
             return places;
         }
-        case ReferenceMode::Last: break;
+        case methods::Reference::Last: break;
+        case methods::Reference::Policy:
+        case methods::Reference::Raters: CLASP_CHECK(false && "a reference that the layout does not know");
     }
     return {layout.post.back()};
 }

@@ -11,6 +11,7 @@
 
 #include "clasp/engine.h"
 #include "clasp/status.h"
+#include "methods/stage_signals.h"
 #include "model/text_model.h"
 
 namespace clasp::engine {
@@ -42,14 +43,6 @@ struct Prompt {
 Result<Prompt> build_prompt(const model::TextModel& model, std::span<const Message> messages,
                             const PromptOptions& options = {});
 
-// Which tokens score the visual ones.
-enum class ReferenceMode : std::uint8_t {
-    Instruction,  // the user's last words, as far as they stand after the last image
-    Last,         // the last token
-    Post,         // all text after the last image
-    All,          // every token, visual ones too
-};
-
 // The sequence of a prompt once the images' token counts are known.
 struct PromptLayout {
     std::size_t n_tokens = 0;
@@ -62,7 +55,8 @@ struct PromptLayout {
 // tokens_per_image has one entry per image of the prompt.
 Result<PromptLayout> lay_out(const Prompt& prompt, std::span<const std::size_t> tokens_per_image);
 
-// Never empty: an empty choice falls back to the last token.
-std::vector<std::int32_t> reference_tokens(const PromptLayout& layout, ReferenceMode mode);
+// Their places. Never empty: without words of the user it is the last token. Not for Policy and Raters, of
+// which the layout knows nothing.
+std::vector<std::int32_t> reference_tokens(const PromptLayout& layout, methods::Reference reference);
 
 }  // namespace clasp::engine

@@ -109,25 +109,6 @@ Result<StageChoice> StageChooser::choose(const StageView& view) {
     return choice;
 }
 
-namespace {
-
-// Columns begin ... end - 1 of rows with n_columns each.
-std::vector<float> columns_of(std::span<const float> table, std::size_t n_columns, std::size_t begin,
-                              std::size_t end) {
-    std::vector<float> result;
-    for (std::size_t row = 0; row < table.size(); row += n_columns) {
-        const auto part = table.subspan(row + begin, end - begin);
-        result.insert(result.end(), part.begin(), part.end());
-    }
-    return result;
-}
-
-FeatureView rows_of(std::span<const float> values, std::size_t width) {
-    return values.empty() ? FeatureView() : FeatureView{values.data(), values.size() / width, width, width};
-}
-
-}  // namespace
-
 Status StageChooser::choose_in_image(std::size_t image, const StageView& view, std::size_t begin,
                                      std::size_t end, std::size_t keep, StageReport& report,
                                      StageChoice& choice) {
@@ -143,11 +124,6 @@ Status StageChooser::choose_in_image(std::size_t image, const StageView& view, s
         return ok_status();
     }
     if (keep == 0) return ok_status();
-    const auto part = [&](std::span<const float> values) {
-        return values.empty() ? values : values.subspan(begin, n);
-    };
-    const std::vector<float> rows = columns_of(view.rows, view.live.size(), begin, end);
-    const std::vector<float> bias = columns_of(view.rotation_bias, view.live.size(), begin, end);
     methods::StageInput input;
     input.image = image;
     input.picture = state.tokens.picture;
@@ -159,17 +135,9 @@ Status StageChooser::choose_in_image(std::size_t image, const StageView& view, s
     input.places = state.places;
     input.keep = keep;
     input.n_entered = state.tokens.n_tokens;
-    input.scores = part(view.scores);
-    input.rows = rows_of(rows, n);
     input.n_heads = options_.n_heads;
-    input.rotation_bias = rows_of(bias, n);
-    input.key_norms = part(view.key_norms);
-    if (!view.hidden.empty()) {
-        input.hidden =
-            rows_of(view.hidden.subspan(begin * options_.width, n * options_.width), options_.width);
-    }
-    input.text_key_norms = view.text_key_norms;
-    if (!view.text_hidden.empty()) input.text_hidden = rows_of(view.text_hidden, options_.width);
+    input.seen = view.seen.part(begin, end);
+    input.text = view.text;
     input.gram = state.tokens.gram;
     input.split = options_.split;
     input.iterations = options_.iterations;

@@ -28,7 +28,6 @@ struct StageChooserOptions {
     std::vector<std::size_t> keep;  // visual tokens from each stage on
     std::size_t n_layers = 0;       // of the decoder
     std::size_t n_heads = 0;
-    std::size_t width = 0;
 };
 
 // The tokens of one image as they entered the decoder, borrowed.

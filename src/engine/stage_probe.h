@@ -5,36 +5,26 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "clasp/status.h"
 #include "engine/hidden_rows.h"
 #include "engine/live_rows.h"
 #include "engine/workspace.h"
+#include "methods/stage_signals.h"
 
 namespace clasp::engine {
 
-// What to look at before a block, and what was seen. Columns are all rows held, text included.
 struct ProbeRequest {
     std::size_t layer = 0;
-    std::span<const std::int32_t> queries = {};  // rows
-    bool mean = false;
-    bool rows = false;
-    bool rows_are_logits = false;
-    bool heads = false;
-    bool key_norms = false;
-    ggml_tensor* rope_factors = nullptr;  // of the sequence
-};
-struct ProbeValues {
-    std::vector<float> mean;
-    std::vector<float> rows;           // queries x columns
-    std::vector<float> heads;          // heads x queries x columns
-    std::vector<float> rotation_bias;  // queries x columns; with heads
-    std::vector<float> key_norms;
+    methods::StageNeeds needs = {};
+    std::span<const std::int32_t> queries = {};  // the reference tokens, as rows; borrowed
+    ggml_tensor* rope_factors = nullptr;         // of the sequence
 };
 
-// Leaves the rows, which `rows` describes, as they are.
-Result<ProbeValues> probe_block(Workspace& workspace, const HiddenRows& hidden, const ProbeRequest& request,
-                                std::span<const LiveRow> rows, const std::atomic<bool>* cancel);
+// The signals of all rows held, text included; hidden states are not among them. Leaves the rows, which
+// `rows` describes, as they are.
+Result<methods::StageSignals> probe_block(Workspace& workspace, const HiddenRows& hidden,
+                                          const ProbeRequest& request, std::span<const LiveRow> rows,
+                                          const std::atomic<bool>* cancel);
 
 }  // namespace clasp::engine

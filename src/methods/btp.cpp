@@ -41,14 +41,14 @@ class BtpRun : public MethodRun {
     Status at_stage(const StageInput& input, Plan& plan) override {
         const std::size_t n = input.live.size();
         cosines_.resize(n * n);
-        CLASP_RETURN_IF_ERROR(gram(input.hidden, workspace_, input.pool, cosines_.data(), n));
+        CLASP_RETURN_IF_ERROR(gram(input.seen.hidden.view(), workspace_, input.pool, cosines_.data(), n));
         std::vector<TokenIndex> patches;
         for (const TokenIndex token : input.live) {
             const TokenIndex place = input.places.empty() ? token : input.places[token];
             patches.push_back(place == kClassToken ? 0 : place);
         }
         BtpInput request;
-        request.scores = {input.rows.data, n};
+        request.scores = input.seen.rows.row(0);
         request.cosines = {cosines_.data(), n, n};
         request.patches = patches;
         request.grid = input.grid;
@@ -72,7 +72,7 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
     std::vector<StageShape> shapes;
     for (std::size_t i = 0; i < layers.size(); ++i) shapes.push_back({layers[i], kCounts[i]});
     StageNeeds needs;
-    needs.attention = StageNeeds::Attention::LogitRows;
+    needs.rows = StageNeeds::Rows::Logits;
     needs.reference = Reference::Last;
     needs.hidden = StageNeeds::Hidden::Raw;
     CLASP_ASSIGN_OR_RETURN(Program program, own_program(setup, shapes, StageMode::After, needs, "btp"));

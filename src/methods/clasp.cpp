@@ -11,7 +11,7 @@ class DualRun : public MethodRun {
     // split: the share of pivots; none: the class's.
     DualRun(const Setup& setup, std::optional<double> split) : split_(split) {
         StageNeeds needs;
-        needs.attention = StageNeeds::Attention::Mean;
+        needs.scores = true;
         needs.gram = true;
         program_ = staged_program(setup, needs);
     }
@@ -20,7 +20,7 @@ class DualRun : public MethodRun {
         SelectInput request;
         request.gram = input.gram;
         request.live = input.live;
-        request.scores = input.scores;
+        request.scores = input.seen.scores.values();
         SelectOptions options;
         options.budget = input.keep;
         options.split = split_.value_or(input.split);

@@ -37,8 +37,9 @@ class DartRun : public MethodRun {
     explicit DartRun(Program program) { program_ = std::move(program); }
 
     Status at_stage(const StageInput& input, Plan& plan) override {
-        const DartChoice choice = choose_dart(
-            {input.key_norms, input.hidden, input.text_key_norms, input.text_hidden}, input.keep, kPivots);
+        const DartChoice choice = choose_dart({input.seen.key_norms.values(), input.seen.hidden.view(),
+                                               input.text.key_norms.values(), input.text.hidden.view()},
+                                              input.keep, kPivots);
         std::vector<std::pair<TokenIndex, Reason>> kept;
         for (const TokenIndex i : choice.pivots) kept.emplace_back(input.live[i], Reason::Pivot);
         for (const TokenIndex i : choice.others) kept.emplace_back(input.live[i], Reason::Coverage);

@@ -18,7 +18,7 @@ class FastvRun : public MethodRun {
     explicit FastvRun(Program program) { program_ = std::move(program); }
 
     Status at_stage(const StageInput& input, Plan& plan) override {
-        keep_highest(input.live, input.scores, input.keep, plan);
+        keep_highest(input.live, input.seen.scores.values(), input.keep, plan);
         return ok_status();
     }
 };
@@ -27,7 +27,7 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
     const std::size_t layer = setup.settings.has("layer") ? setup.settings.integer("layer")
                                                           : scaled_layer(kPublishedLayer, setup.n_layers);
     StageNeeds needs;
-    needs.attention = StageNeeds::Attention::Mean;
+    needs.scores = true;
     needs.reference = setup.settings.is("faithful", "paper") ? Reference::All : Reference::Last;
     const std::array shapes = {StageShape{layer, 1.0}};
     CLASP_ASSIGN_OR_RETURN(Program program, own_program(setup, shapes, StageMode::After, needs, "fastv"));

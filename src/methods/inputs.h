@@ -10,6 +10,7 @@
 #include "clasp/schedule.h"
 #include "clasp/select.h"
 #include "clasp/thread_pool.h"
+#include "methods/stage_signals.h"
 
 namespace clasp::methods {
 
@@ -35,38 +36,6 @@ struct EncoderNeeds {
     bool block_keys = false;
     bool block_logits = false;
     bool block_hidden = false;
-};
-
-// Whose attention a stage looks at.
-enum class Reference : std::uint8_t {
-    Policy,  // the policy's reference tokens
-    Last,    // the last token of the prompt
-    Post,    // all text after the last image
-    Raters,  // SparseVLM's rule over the text after the last image
-    All,     // every token of the prompt, visual ones too; for a program's only stage
-};
-
-struct StageNeeds {
-    // Attention of the reference tokens in the stage's own block, mean over heads but for HeadRows.
-    enum class Attention : std::uint8_t {
-        None,
-        Mean,       // one row: the mean over reference tokens of probabilities
-        Rows,       // one row of probabilities per reference token
-        LogitRows,  // the same as scaled logits without softmax
-        HeadRows,   // one row of probabilities per head and reference token, and the rotation's bias
-    };
-    // Hidden states: what enters the block (StageMode::Before) or leaves it (After).
-    enum class Hidden : std::uint8_t {
-        None,
-        Raw,
-        FinalNorm,  // after the model's last norm
-    };
-    Attention attention = Attention::None;
-    Reference reference = Reference::Policy;
-    bool key_norms = false;  // L1 norm of the rotated keys of the stage's block
-    Hidden hidden = Hidden::None;
-    bool text = false;  // key norms and hidden states of the text after the last image too
-    bool gram = false;  // cosines of the tokens as they entered the decoder
 };
 
 // ---- Inside the encoder ----
@@ -132,16 +101,10 @@ struct StageInput {
     std::span<const TokenIndex> places;  // per token that entered: its patch, or kClassToken
     std::size_t keep = 0;                // tokens to keep, below live.size()
     std::size_t n_entered = 0;           // tokens of this image that entered the decoder
-    std::span<const float> scores;       // Mean: per live token
-    // Rows, LogitRows: references x live; HeadRows: heads x references x live, head by head.
-    FeatureView rows;
-    std::size_t n_heads = 0;                // of the decoder
-    FeatureView rotation_bias;              // HeadRows: references x live, what the rotation alone would give
-    std::span<const float> key_norms;       // per live token
-    FeatureView hidden;                     // live x width
-    std::span<const float> text_key_norms;  // per text token after the last image
-    FeatureView text_hidden;
-    GramView gram;  // n_entered x n_entered
+    std::size_t n_heads = 0;             // of the decoder
+    StageSignals seen;                   // of the live tokens
+    StageSignals text;                   // of the text after the last image, if the stage needs it
+    GramView gram;                       // n_entered x n_entered
     double split = 0.0;
     std::uint32_t iterations = 5;
     std::uint64_t seed = 0;

@@ -92,7 +92,7 @@ class MustdropRun : public MethodRun {
         const std::vector<bool>& all = is_key_[input.image];
         std::vector<bool> is_key;
         for (const TokenIndex token : input.live) is_key.push_back(token < all.size() && all[token]);
-        for (const TokenIndex i : choose_mustdrop(input.rows, is_key, input.keep, thresholds_)) {
+        for (const TokenIndex i : choose_mustdrop(input.seen.rows.view(), is_key, input.keep, thresholds_)) {
             plan.keep(input.live[i], is_key[i] ? Reason::Pivot : Reason::Coverage);
         }
         return ok_status();
@@ -117,7 +117,7 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
         proportion *= 0.5;
     }
     StageNeeds needs;
-    needs.attention = StageNeeds::Attention::Rows;
+    needs.rows = StageNeeds::Rows::Probabilities;
     needs.reference = Reference::Post;
     CLASP_ASSIGN_OR_RETURN(Program program, own_program(setup, shapes, StageMode::After, needs, "mustdrop"));
     if (!note.empty()) program.notes.push_back(note);

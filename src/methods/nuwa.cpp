@@ -174,7 +174,7 @@ class NuwaRun : public MethodRun {
         program_.uses_grid = true;
         program_.entering = counts.entering;
         StageNeeds needs;
-        needs.attention = StageNeeds::Attention::Mean;
+        needs.scores = true;
         needs.reference = Reference::Last;
         program_.stages = {{first_later - 1, StageMode::After, counts.later, needs}};
         program_.positions = Positions::Keep;
@@ -191,8 +191,9 @@ class NuwaRun : public MethodRun {
     }
 
     Status at_stage(const StageInput& input, Plan& plan) override {
-        CLASP_RETURN_IF_ERROR(check_scores(input.scores, input.live.size(), "attention"));
-        for (const TokenIndex position : highest(input.scores, input.keep)) {
+        const std::span<const float> scores = input.seen.scores.values();
+        CLASP_RETURN_IF_ERROR(check_scores(scores, input.live.size(), "attention"));
+        for (const TokenIndex position : highest(scores, input.keep)) {
             plan.keep(input.live[position], Reason::Pivot);
         }
         return ok_status();

@@ -17,7 +17,7 @@ class PdropRun : public MethodRun {
     }
 
     Status at_stage(const StageInput& input, Plan& plan) override {
-        keep_highest(input.live, input.scores, input.keep, plan);
+        keep_highest(input.live, input.seen.scores.values(), input.keep, plan);
         return ok_status();
     }
 };
@@ -31,7 +31,7 @@ Result<std::unique_ptr<MethodRun>> start(const Setup& setup) {
     const std::array shapes = {StageShape{layers[0], 1.0}, StageShape{layers[1], ratio},
                                StageShape{layers[2], ratio * ratio}};
     StageNeeds needs;
-    needs.attention = StageNeeds::Attention::Mean;
+    needs.scores = true;
     needs.reference = Reference::Last;
     CLASP_ASSIGN_OR_RETURN(Program program, own_program(setup, shapes, StageMode::Before, needs, "pdrop"));
     return std::unique_ptr<MethodRun>(new PdropRun(std::move(program)));

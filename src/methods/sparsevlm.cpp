@@ -74,13 +74,15 @@ class SparsevlmRun : public MethodRun {
 
     Status at_stage(const StageInput& input, Plan& plan) override {
         if (recycles_) {
-            plan = recycle(input.live, input.scores, input.hidden, input.keep, with_sums_);
+            plan = recycle(input.live, input.seen.scores.values(), input.seen.hidden.view(), input.keep,
+                           with_sums_);
             return ok_status();
         }
         const auto wanted =
             static_cast<std::size_t>(std::lround(head_share_ * static_cast<double>(input.n_heads)));
-        const std::vector<float> scores = corrected_scores(input.rows, input.rotation_bias, input.n_heads,
-                                                           std::max<std::size_t>(1, wanted));
+        const std::vector<float> scores =
+            corrected_scores(input.seen.rows.view(), input.seen.rotation_bias.view(), input.n_heads,
+                             std::max<std::size_t>(1, wanted));
         keep_highest(input.live, scores, input.keep, plan);
         return ok_status();
     }
@@ -94,7 +96,8 @@ class SparsevlmRun : public MethodRun {
 Result<std::unique_ptr<MethodRun>> start(const Setup& setup, bool is_plus) {
     const std::string_view name = is_plus ? "sparsevlm+" : "sparsevlm";
     StageNeeds needs;
-    needs.attention = is_plus ? StageNeeds::Attention::HeadRows : StageNeeds::Attention::Mean;
+    needs.scores = !is_plus;
+    if (is_plus) needs.rows = StageNeeds::Rows::PerHead;
     needs.reference = Reference::Raters;
     if (!is_plus) needs.hidden = StageNeeds::Hidden::Raw;
     Setup own = setup;

@@ -157,7 +157,7 @@ ggml_tensor* attend(const DecoderGraph& g, ggml_tensor* q, ggml_tensor* keys, gg
 
 // What attention needs of all rows together: keys and values go to the cells of their sequences, and the
 // rotated queries [head_width, heads, n_queries] of the last rows are returned; null if there are none.
-ggml_tensor* project_and_store(const DecoderGraph& g, std::size_t layer, const BlockInput& input,
+ggml_tensor* project_and_store(const DecoderGraph& g, std::size_t layer, const BlockRows& input,
                                std::int64_t n_queries) {
     const BlockWeights& block = g.weights->blocks[layer];
     ggml_tensor* normed = normalise(g, input.hidden, block.attention_norm);
@@ -182,7 +182,7 @@ ggml_tensor* project_and_store(const DecoderGraph& g, std::size_t layer, const B
 }
 
 // Attention of the queries to the cells of their own sequence: [query_width, n_queries].
-ggml_tensor* attend_within(const DecoderGraph& g, const BlockInput& input, ggml_tensor* queries) {
+ggml_tensor* attend_within(const DecoderGraph& g, const BlockRows& input, ggml_tensor* queries) {
     ggml_context* const c = g.context;
     if (input.sequences.size() == 1) {
         const CachedRows& only = input.sequences.front();
@@ -234,7 +234,7 @@ ggml_tensor* build_embedding(const DecoderGraph& g, ggml_tensor* ids) {
     return scale != 1.0F ? ggml_scale(g.context, rows, scale) : rows;
 }
 
-ggml_tensor* build_block(const DecoderGraph& g, std::size_t layer, const BlockInput& input) {
+ggml_tensor* build_block(const DecoderGraph& g, std::size_t layer, const BlockRows& input) {
     const BlockWeights& block = g.weights->blocks[layer];
     const std::int64_t n = input.hidden->ne[1];
     CLASP_CHECK(input.sequences.size() == 1 || input.n_out == n);
@@ -262,24 +262,28 @@ ggml_tensor* build_final_norm(const DecoderGraph& g, ggml_tensor* hidden, ggml_t
     return normed;
 }
 
-ProbeOutput build_probe(const DecoderGraph& g, std::size_t layer, const ProbeInput& input) {
+std::vector<ProbedSignal> build_probe(const DecoderGraph& g, std::size_t layer, const ProbeInput& input,
+                                      const methods::StageNeeds& needs) {
+    using methods::StageSignals;
+    using Join = ProbedSignal::Join;
+    using Rows = methods::StageNeeds::Rows;
     ggml_context* const c = g.context;
     const BlockWeights& block = g.weights->blocks[layer];
     const std::int64_t n = input.hidden->ne[1];
-    const auto emit = [&](ggml_tensor* tensor) {
-        ggml_set_output(tensor);
-        ggml_build_forward_expand(g.graph, tensor);
-        return tensor;
+    std::vector<ProbedSignal> seen;
+    const auto emit = [&](const ProbedSignal& signal) {
+        ggml_set_output(signal.values);
+        ggml_build_forward_expand(g.graph, signal.values);
+        seen.push_back(signal);
     };
-    ProbeOutput output;
     ggml_tensor* normed = normalise(g, input.hidden, block.attention_norm);
     Projection projection(g, block);
     ggml_tensor* keys = rotate(g, layer, projection.keys(normed), input.positions);
-    if (input.wants_key_norms) {
-        output.key_norms =
-            emit(ggml_sum_rows(c, ggml_abs(c, ggml_reshape_2d(c, keys, g.config->kv_width(), n))));
+    if (needs.key_norms) {
+        ggml_tensor* norms = ggml_sum_rows(c, ggml_abs(c, ggml_reshape_2d(c, keys, g.config->kv_width(), n)));
+        emit({&StageSignals::key_norms, norms});
     }
-    if (!input.wants_mean && !input.wants_rows && !input.wants_heads) return output;
+    if (!needs.asks_attention() || input.query_rows == nullptr) return seen;
 
     ggml_tensor* queries = rotate(g, layer, projection.queries(ggml_get_rows(c, normed, input.query_rows)),
                                   input.query_positions);
@@ -293,28 +297,32 @@ ProbeOutput build_probe(const DecoderGraph& g, std::size_t layer, const ProbeInp
     ggml_tensor* probabilities =
         cap == 0.0F ? ggml_soft_max_ext(c, logits, input.mask, scale, 0.0F)
                     : ggml_soft_max_ext(c, scale_and_cap(c, logits, scale, cap), input.mask, 1.0F, 0.0F);
-    if (input.wants_mean) {
+    if (needs.scores) {
         ggml_tensor* flat = ggml_reshape_2d(c, probabilities, n, m * g.config->n_heads);
-        output.mean = emit(ggml_mean(c, ggml_cont(c, ggml_transpose(c, flat))));
+        emit({&StageSignals::scores, ggml_mean(c, ggml_cont(c, ggml_transpose(c, flat))), Join::Mean});
     }
-    if (input.wants_heads) {
-        output.heads = emit(probabilities);
+    const auto mean_over_heads = [&](ggml_tensor* per_head) {
+        return ggml_mean(c, ggml_cont(c, ggml_permute(c, per_head, 1, 2, 0, 3)));
+    };
+    if (needs.rows == Rows::Probabilities) {
+        emit({&StageSignals::rows, mean_over_heads(probabilities), Join::Append});
+    }
+    if (needs.rows == Rows::Logits) {
+        ggml_tensor* masked = ggml_add(c, scale_and_cap(c, logits, scale, cap), input.mask);
+        emit({&StageSignals::rows, mean_over_heads(masked), Join::Append});
+    }
+    if (needs.rows == Rows::PerHead) {
+        emit({&StageSignals::rows, probabilities, Join::Append, static_cast<std::size_t>(g.config->n_heads)});
+        ggml_tensor* one = ggml_scale_bias(c, ggml_arange(c, 0.0F, 1.0F, 1.0F), 0.0F, 1.0F);
         const auto rotated_ones = [&](std::int64_t count, ggml_tensor* positions) {
-            ggml_tensor* ones = ggml_repeat_4d(c, input.ones, g.config->head_width, 1, count, 1);
+            ggml_tensor* ones = ggml_repeat_4d(c, one, g.config->head_width, 1, count, 1);
             return ggml_permute(c, rotate(g, layer, ones, positions), 0, 2, 1, 3);
         };
         ggml_tensor* products =
             ggml_mul_mat(c, rotated_ones(n, input.positions), rotated_ones(m, input.query_positions));
-        output.rotation_bias = emit(ggml_scale(c, products, scale));
+        emit({&StageSignals::rotation_bias, ggml_scale(c, products, scale), Join::Append});
     }
-    if (input.wants_rows) {
-        ggml_tensor* per_head = probabilities;
-        if (input.rows_are_logits) {
-            per_head = ggml_add(c, scale_and_cap(c, logits, scale, cap), input.mask);
-        }
-        output.rows = emit(ggml_mean(c, ggml_cont(c, ggml_permute(c, per_head, 1, 2, 0, 3))));
-    }
-    return output;
+    return seen;
 }
 
 }  // namespace clasp::model

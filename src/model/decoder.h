@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "ggml.h"
+#include "methods/stage_signals.h"
 #include "model/text_model.h"
 
 namespace clasp::model {
@@ -43,7 +45,7 @@ struct CachedRows {
     std::int64_t n_past = 0;
 };
 
-struct BlockInput {
+struct BlockRows {
     ggml_tensor* hidden = nullptr;     // [width, n] F32
     ggml_tensor* positions = nullptr;  // [planes * n] I32, one plane after the other; see positions.h
     // One after the other they are the n rows. No two may share cells.
@@ -54,44 +56,40 @@ struct BlockInput {
 };
 
 // Adds block `layer`. Returns its output [width, n_out], or null if n_out is 0.
-ggml_tensor* build_block(const DecoderGraph& graph, std::size_t layer, const BlockInput& input);
+ggml_tensor* build_block(const DecoderGraph& graph, std::size_t layer, const BlockRows& input);
 
 // The logits [vocabulary, n] of the last block's output [width, n].
 ggml_tensor* build_head(const DecoderGraph& graph, ggml_tensor* hidden);
 
 // A look at the attention of a block without running it: queries of a few rows against the keys of
-// all, from the block's own normalised input.
+// all, from the block's own normalised input. Without queries only what needs none is seen.
 struct ProbeInput {
     ggml_tensor* hidden = nullptr;           // [width, n] F32
     ggml_tensor* positions = nullptr;        // [planes * n] I32
-    ggml_tensor* query_rows = nullptr;       // [m] I32, rows of hidden
+    ggml_tensor* query_rows = nullptr;       // [m] I32, rows of hidden; null: no queries
     ggml_tensor* query_positions = nullptr;  // [planes * m] I32
     ggml_tensor* mask = nullptr;             // [n, m] F32: 0 where the query sees the key, else -inf
-    bool wants_mean = false;
-    bool wants_rows = false;
-    bool rows_are_logits = false;
-    bool wants_heads = false;
-    ggml_tensor* ones = nullptr;  // [head_width] F32 filled with 1; for wants_heads
-    bool wants_key_norms = false;
 };
 
-struct ProbeOutput {
-    // [1, n] F32: attention probabilities of the whole causal row, mean over heads and queries.
-    ggml_tensor* mean = nullptr;
-    // [1, n, m] F32: mean over heads only; probabilities, or scaled logits (-inf where masked).
-    ggml_tensor* rows = nullptr;
-    // [n, m, heads] F32: probabilities of each head.
-    ggml_tensor* heads = nullptr;
-    // [n, m] F32: scaled products of vectors of ones after rotation.
-    ggml_tensor* rotation_bias = nullptr;
-    // [1, n] F32: L1 norm of each row's keys, after rotation, all heads together.
-    ggml_tensor* key_norms = nullptr;
+// A signal of all n rows as the graph gives it: F32, a table as StageSignals has it.
+struct ProbedSignal {
+    // How values of some of the queries become those of all.
+    enum class Join : std::uint8_t {
+        Same,    // they do not depend on queries
+        Mean,    // over the queries
+        Append,  // one query after the other, in each of n_parts parts
+    };
+    methods::SignalTable methods::StageSignals::*table = nullptr;
+    ggml_tensor* values = nullptr;
+    Join join = Join::Same;
+    std::size_t n_parts = 1;
 };
 
 // The last norm of the model over rows of `hidden`, as output of the graph.
 ggml_tensor* build_final_norm(const DecoderGraph& graph, ggml_tensor* hidden, ggml_tensor* rows);
 
-// Adds what `input` asks for and marks it as output of the graph.
-ProbeOutput build_probe(const DecoderGraph& graph, std::size_t layer, const ProbeInput& input);
+// Adds the signals that are needed and come from a block's attention, and marks them as output of the graph.
+std::vector<ProbedSignal> build_probe(const DecoderGraph& graph, std::size_t layer, const ProbeInput& input,
+                                      const methods::StageNeeds& needs);
 
 }  // namespace clasp::model

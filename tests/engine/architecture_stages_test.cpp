@@ -34,11 +34,13 @@ class ArchitectureStages : public testing::TestWithParam<std::string> {
         model_ = test::load_random_llama("stages_" + GetParam(), spec, {.repack = false});
         prompt_ = std::make_unique<DecoderCase>(*model_, std::vector<std::size_t>{20, 12},
                                                 std::vector<std::size_t>{60});
-        stages_ = {{.layer = 1}, {.layer = 4}};
-        for (PrefillStage& stage : stages_) {
-            stage.probe.row_queries = {prompt_->question().front()};
-            stage.probe.key_norms = true;
-            stage.probe.hidden = true;
+        for (const std::int32_t layer : {1, 4}) {
+            stages_.push_back({.layer = layer,
+                               .needs = {.scores = true,
+                                         .rows = methods::StageNeeds::Rows::Probabilities,
+                                         .key_norms = true,
+                                         .hidden = methods::StageNeeds::Hidden::Raw},
+                               .reference = prompt_->question()});
         }
         for (TokenIndex i = 0; i < 60; i += 3) thirds_.push_back(i);
     }
@@ -49,8 +51,7 @@ class ArchitectureStages : public testing::TestWithParam<std::string> {
     }
     [[nodiscard]] PrefillRequest request(std::vector<std::vector<TokenIndex>> kept,
                                          std::vector<std::vector<float>> masses = {}) const {
-        PrefillRequest wanted = {
-            .parts = prompt_->parts(), .reference_tokens = prompt_->question(), .stages = stages_};
+        PrefillRequest wanted = {.parts = prompt_->parts(), .stages = stages_};
         wanted.selector = [kept, masses](const StageView& view) -> Result<StageChoice> {
             return StageChoice{kept[view.stage], masses.empty() ? std::vector<float>() : masses[view.stage]};
         };
@@ -101,10 +102,10 @@ TEST_P(ArchitectureStages, ViewsShowWhatTheReferenceSees) {
         const auto near = [](std::span<const float> values, const std::vector<float>& reference) {
             return test::relative_distance({values.begin(), values.end()}, reference);
         };
-        EXPECT_LT(near(view.scores, expected.scores[view.stage]), tolerance());
-        EXPECT_LT(near(view.rows, expected.first_row[view.stage]), tolerance());
-        EXPECT_LT(near(view.key_norms, expected.key_norms[view.stage]), tolerance());
-        EXPECT_LT(near(view.hidden, expected.hidden[view.stage]), tolerance());
+        EXPECT_LT(near(view.seen.scores.values(), expected.scores[view.stage]), tolerance());
+        EXPECT_LT(near(view.seen.rows.row(0), expected.first_row[view.stage]), tolerance());
+        EXPECT_LT(near(view.seen.key_norms.values(), expected.key_norms[view.stage]), tolerance());
+        EXPECT_LT(near(view.seen.hidden.values(), expected.hidden[view.stage]), tolerance());
         ++n_stages;
         return inner(view);
     };

@@ -311,13 +311,13 @@ TEST(Prompt, LayoutNamesTheReferenceTokens) {
     EXPECT_EQ(layout->image_begin, (std::vector<std::size_t>{head, head + 576 + middle}));
     EXPECT_EQ(layout->post.size(), tail);
     const auto last = static_cast<std::int32_t>(layout->n_tokens - 1);
-    EXPECT_EQ(reference_tokens(*layout, ReferenceMode::Last), std::vector<std::int32_t>{last});
-    EXPECT_EQ(reference_tokens(*layout, ReferenceMode::Post), layout->post);
-    const auto all = reference_tokens(*layout, ReferenceMode::All);
+    EXPECT_EQ(reference_tokens(*layout, methods::Reference::Last), std::vector<std::int32_t>{last});
+    EXPECT_EQ(reference_tokens(*layout, methods::Reference::Post), layout->post);
+    const auto all = reference_tokens(*layout, methods::Reference::All);
     EXPECT_EQ(all.size(), layout->n_tokens);
     EXPECT_EQ(all.front(), 0);
     EXPECT_EQ(all.back(), last);
-    const auto instruction = reference_tokens(*layout, ReferenceMode::Instruction);
+    const auto instruction = reference_tokens(*layout, methods::Reference::Instruction);
     EXPECT_EQ(
         static_cast<std::ptrdiff_t>(instruction.size()),
         std::count(prompt->pieces[4].is_instruction.begin(), prompt->pieces[4].is_instruction.end(), true));
@@ -330,7 +330,7 @@ TEST(Prompt, LayoutNamesTheReferenceTokens) {
     ASSERT_TRUE(empty.ok());
     const auto empty_layout = lay_out(*empty, std::vector<std::size_t>{4});
     ASSERT_TRUE(empty_layout.ok());
-    EXPECT_EQ(reference_tokens(*empty_layout, ReferenceMode::Instruction).size(), 1U);
+    EXPECT_EQ(reference_tokens(*empty_layout, methods::Reference::Instruction).size(), 1U);
 }
 
 }  // namespace

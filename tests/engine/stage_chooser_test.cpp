@@ -60,7 +60,7 @@ class TwoImages : public testing::Test {
         view.layer = static_cast<std::int32_t>(stage) + 1;
         view.stage = stage;
         view.live = live_;
-        view.scores = scores_;
+        view.seen.scores = methods::SignalTable(scores_, scores_.size());
         return view;
     }
 

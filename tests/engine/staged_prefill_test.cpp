@@ -18,6 +18,7 @@
 namespace clasp::engine {
 namespace {
 
+using methods::StageNeeds;
 using test::DecoderCase;
 using test::Dropping;
 using test::RandomLlama;
@@ -56,7 +57,7 @@ class CoreSelector {
             SelectWorkspace workspace;
             SelectPlan plan;
             CLASP_RETURN_IF_ERROR(
-                select({.gram = gram, .features = {}, .live = view.live, .scores = view.scores},
+                select({.gram = gram, .features = {}, .live = view.live, .scores = view.seen.scores.values()},
                        {.budget = budgets_[view.stage], .split = 0.6}, workspace, nullptr, plan));
             StageChoice choice = {plan.kept, {}};
             if (has_masses_) {
@@ -84,9 +85,14 @@ StageSelector fixed(std::vector<std::vector<TokenIndex>> kept, std::vector<std::
     };
 }
 
-std::vector<PrefillStage> stages_at(std::vector<std::int32_t> layers, StageMode mode = StageMode::Before) {
+// Stages that all want the scores that the question gives.
+std::vector<PrefillStage> stages_at(const DecoderCase& prompt, const std::vector<std::int32_t>& layers,
+                                    StageMode mode = StageMode::Before) {
     std::vector<PrefillStage> stages;
-    for (const std::int32_t layer : layers) stages.push_back({.layer = layer, .mode = mode});
+    for (const std::int32_t layer : layers) {
+        stages.push_back(
+            {.layer = layer, .mode = mode, .needs = {.scores = true}, .reference = prompt.question()});
+    }
     return stages;
 }
 
@@ -109,10 +115,9 @@ class StagedPrefill : public testing::TestWithParam<ThreeStages> {};
 
 TEST_P(StagedPrefill, EqualsTheReferenceAfterThreeStages) {
     const DecoderCase prompt(*six_layers(), {5, 8}, GetParam().images);
-    const std::vector<PrefillStage> stages = stages_at({1, 2, 4}, GetParam().mode);
+    const std::vector<PrefillStage> stages = stages_at(prompt, {1, 2, 4}, GetParam().mode);
     CoreSelector core(prompt, 64, {60, 30, 11}, GetParam().has_masses);
-    PrefillRequest request = {
-        .parts = prompt.parts(), .reference_tokens = prompt.question(), .stages = stages};
+    PrefillRequest request = {.parts = prompt.parts(), .stages = stages};
     request.selector = core.selector();
     const PrefillResult result = run(request);
     const auto engine_kept = std::exchange(core.kept, {});
@@ -135,16 +140,15 @@ INSTANTIATE_TEST_SUITE_P(Ways, StagedPrefill,
 
 TEST(StagedPrefillViews, ShowWhatTheReferenceSees) {
     const DecoderCase prompt(*six_layers(), {5, 8}, {90});
-    std::vector<PrefillStage> stages = stages_at({0, 3});
+    std::vector<PrefillStage> stages = stages_at(prompt, {0, 3});
     for (PrefillStage& stage : stages) {
-        stage.probe.row_queries = {prompt.question().front()};
-        stage.probe.key_norms = true;
-        stage.probe.hidden = true;
+        stage.needs.rows = StageNeeds::Rows::Probabilities;
+        stage.needs.key_norms = true;
+        stage.needs.hidden = StageNeeds::Hidden::Raw;
     }
     std::vector<TokenIndex> even;
     for (TokenIndex i = 0; i < 90; i += 2) even.push_back(i);
-    PrefillRequest request = {
-        .parts = prompt.parts(), .reference_tokens = prompt.question(), .stages = stages};
+    PrefillRequest request = {.parts = prompt.parts(), .stages = stages};
     request.selector = fixed({even, {0, 4, 88}});
     const ReferenceRun expected = ReferenceDecoder(*six_layers()).run(request);
 
@@ -154,10 +158,10 @@ TEST(StagedPrefillViews, ShowWhatTheReferenceSees) {
         const auto near = [](std::span<const float> values, const std::vector<float>& reference) {
             return test::relative_distance({values.begin(), values.end()}, reference);
         };
-        EXPECT_LT(near(view.scores, expected.scores[view.stage]), kTight);
-        EXPECT_LT(near(view.rows, expected.first_row[view.stage]), kTight);
-        EXPECT_LT(near(view.key_norms, expected.key_norms[view.stage]), kTight);
-        EXPECT_LT(near(view.hidden, expected.hidden[view.stage]), kTight);
+        EXPECT_LT(near(view.seen.scores.values(), expected.scores[view.stage]), kTight);
+        EXPECT_LT(near(view.seen.rows.row(0), expected.first_row[view.stage]), kTight);
+        EXPECT_LT(near(view.seen.key_norms.values(), expected.key_norms[view.stage]), kTight);
+        EXPECT_LT(near(view.seen.hidden.values(), expected.hidden[view.stage]), kTight);
         ++n_stages;
         return inner(view);
     };
@@ -169,14 +173,15 @@ TEST(StagedPrefillViews, AllTokensOfThePromptCanBeAskedByOneStage) {
     const DecoderCase prompt(*six_layers(), {5, 8}, {90});
     std::vector<std::int32_t> everyone(5 + 90 + 8);
     std::iota(everyone.begin(), everyone.end(), 0);
-    const std::vector<PrefillStage> stages = stages_at({2});
-    PrefillRequest request = {.parts = prompt.parts(), .reference_tokens = everyone, .stages = stages};
+    std::vector<PrefillStage> stages = stages_at(prompt, {2});
+    stages[0].reference = everyone;
+    PrefillRequest request = {.parts = prompt.parts(), .stages = stages};
     request.selector = fixed({{0, 4, 88}});
     const ReferenceRun expected = ReferenceDecoder(*six_layers()).run(request);
     std::size_t n_stages = 0;
     request.selector = [&](const StageView& view) -> Result<StageChoice> {
-        EXPECT_LT(test::relative_distance({view.scores.begin(), view.scores.end()}, expected.scores[0]),
-                  kTight);
+        const auto scores = view.seen.scores.values();
+        EXPECT_LT(test::relative_distance({scores.begin(), scores.end()}, expected.scores[0]), kTight);
         ++n_stages;
         return StageChoice{{0, 4, 88}, {}};
     };
@@ -186,17 +191,16 @@ TEST(StagedPrefillViews, AllTokensOfThePromptCanBeAskedByOneStage) {
 
 TEST(StagedPrefillViews, RowsCanBeLogits) {
     const DecoderCase prompt(*six_layers(), {5, 8}, {70});
-    std::vector<PrefillStage> stages = stages_at({2});
-    stages[0].probe = {
-        .scores = false, .row_queries = {prompt.question().front(), 82}, .rows_are_logits = true};
-    PrefillRequest request = {
-        .parts = prompt.parts(), .reference_tokens = prompt.question(), .stages = stages};
+    std::vector<PrefillStage> stages = stages_at(prompt, {2});
+    stages[0].needs = {.rows = StageNeeds::Rows::Logits};
+    stages[0].reference = {prompt.question().front(), 82};
+    PrefillRequest request = {.parts = prompt.parts(), .stages = stages};
     request.selector = fixed({{0, 1}});
     const ReferenceRun expected = ReferenceDecoder(*six_layers()).run(request);
     std::vector<float> rows;
     request.selector = [&](const StageView& view) -> Result<StageChoice> {
-        EXPECT_TRUE(view.scores.empty());
-        rows.assign(view.rows.begin(), view.rows.end());
+        EXPECT_TRUE(view.seen.scores.empty());
+        rows.assign(view.seen.rows.values().begin(), view.seen.rows.values().end());
         return StageChoice{{0, 1}, {}};
     };
     run(request);
@@ -207,11 +211,10 @@ TEST(StagedPrefillViews, RowsCanBeLogits) {
 
 TEST(StagedPrefillLaws, DroppingEqualsMaskingTheKeyFromThenOn) {
     const DecoderCase prompt(*six_layers(), {5, 8}, {90});
-    const std::vector<PrefillStage> stages = stages_at({1, 3});
+    const std::vector<PrefillStage> stages = stages_at(prompt, {1, 3});
     std::vector<TokenIndex> first;
     for (TokenIndex i = 0; i < 90; i += 3) first.push_back(i);
-    PrefillRequest request = {
-        .parts = prompt.parts(), .reference_tokens = prompt.question(), .stages = stages};
+    PrefillRequest request = {.parts = prompt.parts(), .stages = stages};
     request.selector = fixed({first, {0, 30, 60, 87}});
     const ReferenceDecoder reference(*six_layers());
     const ReferenceRun removed = reference.run(request, Dropping::Remove);
@@ -224,10 +227,9 @@ TEST(StagedPrefillLaws, KeepingEverythingChangesNoBit) {
     const DecoderCase prompt(*six_layers(), {5, 8}, {90});
     std::vector<TokenIndex> all(90);
     std::iota(all.begin(), all.end(), 0U);
-    const std::vector<PrefillStage> stages = stages_at({1, 2, 4});
+    const std::vector<PrefillStage> stages = stages_at(prompt, {1, 2, 4});
     const PrefillResult plain = run({.parts = prompt.parts()}, {});
-    PrefillRequest request = {
-        .parts = prompt.parts(), .reference_tokens = prompt.question(), .stages = stages};
+    PrefillRequest request = {.parts = prompt.parts(), .stages = stages};
     request.selector = fixed({all, all, all});
     EXPECT_EQ(run(request, {}).logits, plain.logits);
     request.selector =
@@ -243,17 +245,14 @@ TEST(StagedPrefillLaws, AMassStandsForCopies) {
         test::load_random_llama("unrotated", {.n_layers = 6, .has_rope_factors = true, .rope_factor = 1e9F});
     DecoderCase prompt(*model, {0, 8}, {80});
     for (std::size_t i = 64; i < 80 * 64; ++i) prompt.image(0)[i] = prompt.image(0)[i % 64];
-    const std::vector<PrefillStage> stages = stages_at({1, 3});
+    const std::vector<PrefillStage> stages = stages_at(prompt, {1, 3});
     const std::vector<std::vector<TokenIndex>> kept = {{0, 5, 11, 40, 79}, {5, 40}};
     // Logits after the prompt, and after one more token.
     const auto logits = [&](std::span<const PrefillStage> wanted, const StageSelector& selector) {
         auto executor = Executor::create(model);
         auto sequence = Sequence::create(model, kPrecise);
-        const auto prefill = (*executor)->prefill(*sequence, {.parts = prompt.parts(),
-                                                              .reference_tokens = prompt.question(),
-                                                              .stages = wanted,
-                                                              .selector = selector,
-                                                              .room = 1});
+        const auto prefill = (*executor)->prefill(
+            *sequence, {.parts = prompt.parts(), .stages = wanted, .selector = selector, .room = 1});
         EXPECT_TRUE(prefill.ok()) << prefill.status().message();
         const auto next = (*executor)->step(*sequence, 7);
         EXPECT_TRUE(next.ok());
@@ -270,10 +269,9 @@ TEST(StagedPrefillLaws, AMassStandsForCopies) {
 
 TEST(StagedPrefillLaws, DecodingEqualsRecomputing) {
     const DecoderCase prompt(*six_layers(), {5, 8}, {90});
-    const std::vector<PrefillStage> stages = stages_at({1, 2, 4});
+    const std::vector<PrefillStage> stages = stages_at(prompt, {1, 2, 4});
     CoreSelector core(prompt, 64, {60, 30, 11}, true);
-    PrefillRequest request = {
-        .parts = prompt.parts(), .reference_tokens = prompt.question(), .stages = stages, .room = 3};
+    PrefillRequest request = {.parts = prompt.parts(), .stages = stages, .room = 3};
     request.selector = core.selector();
     std::vector<StageChoice> choices;
     request.selector = [&, inner = request.selector](const StageView& view) {
@@ -295,7 +293,6 @@ TEST(StagedPrefillLaws, DecodingEqualsRecomputing) {
         const ReferenceRun expected =
             ReferenceDecoder(*six_layers())
                 .run({.parts = longer,
-                      .reference_tokens = prompt.question(),
                       .stages = stages,
                       .selector = [&](const StageView& view) -> Result<StageChoice> {
                           return choices[view.stage];
@@ -306,9 +303,8 @@ TEST(StagedPrefillLaws, DecodingEqualsRecomputing) {
 
 TEST(StagedPrefillPositions, CompactOnesCountAnewInEveryLayerAndWhileDecoding) {
     const DecoderCase prompt(*six_layers(), {5, 8}, {90});
-    const std::vector<PrefillStage> stages = stages_at({1, 3});
-    PrefillRequest request = {
-        .parts = prompt.parts(), .reference_tokens = prompt.question(), .stages = stages};
+    const std::vector<PrefillStage> stages = stages_at(prompt, {1, 3});
+    PrefillRequest request = {.parts = prompt.parts(), .stages = stages};
     request.selector = fixed({{1, 20, 30, 40, 50, 60}, {20, 50}});
     const std::vector<float> kept = run(request).logits;
     request.positions = PositionRule::Compact;
@@ -336,9 +332,8 @@ TEST(StagedPrefillPositions, CompactOnesCountAnewInEveryLayerAndWhileDecoding) {
 // Tokens that leave before the decoder, or at a stage before its first block, leave the same behind.
 TEST(StagedPrefillPlaces, AreThoseOfTheUnprunedPrompt) {
     const DecoderCase prompt(*six_layers(), {5, 8}, {70});
-    const std::vector<PrefillStage> stages = stages_at({0});
-    PrefillRequest staged = {
-        .parts = prompt.parts(), .reference_tokens = prompt.question(), .stages = stages};
+    const std::vector<PrefillStage> stages = stages_at(prompt, {0});
+    PrefillRequest staged = {.parts = prompt.parts(), .stages = stages};
     const std::vector<TokenIndex> kept = {0, 3, 4, 50, 69};
     const std::vector<float> masses = {1, 2, 30, 30, 7};
     staged.selector = fixed({kept}, {masses});
@@ -363,9 +358,8 @@ TEST(StagedPrefillPlaces, AreThoseOfTheUnprunedPrompt) {
 
 TEST(StagedPrefillMerging, ReplacesTheHiddenStateOfAToken) {
     const DecoderCase prompt(*six_layers(), {5, 8}, {70});
-    const std::vector<PrefillStage> stages = stages_at({2}, StageMode::After);
-    PrefillRequest request = {
-        .parts = prompt.parts(), .reference_tokens = prompt.question(), .stages = stages};
+    const std::vector<PrefillStage> stages = stages_at(prompt, {2}, StageMode::After);
+    PrefillRequest request = {.parts = prompt.parts(), .stages = stages};
     request.selector = fixed({{1, 7}});
     const std::vector<float> plain = run(request).logits;
     const auto merging = [](TokenIndex token, std::vector<MergedToken::Source> sources) -> StageSelector {
@@ -391,33 +385,31 @@ TEST(StagedPrefillMerging, ReplacesTheHiddenStateOfAToken) {
 
 TEST(StagedPrefillViews, HeadsAverageToRowsAndHiddenStatesFollowTheMode) {
     const DecoderCase prompt(*six_layers(), {5, 8}, {70});
-    std::vector<PrefillStage> stages = stages_at({2});
-    const std::vector<std::int32_t> queries = {prompt.question().front(), 82};
-    stages[0].probe = {.scores = false, .row_queries = queries};
-    PrefillRequest request = {
-        .parts = prompt.parts(), .reference_tokens = prompt.question(), .stages = stages};
+    std::vector<PrefillStage> stages = stages_at(prompt, {2});
+    stages[0].needs = {.rows = StageNeeds::Rows::Probabilities};
+    stages[0].reference = {prompt.question().front(), 82};
+    PrefillRequest request = {.parts = prompt.parts(), .stages = stages};
     std::vector<float> rows;
     request.selector = [&](const StageView& view) -> Result<StageChoice> {
-        rows.assign(view.rows.begin(), view.rows.end());
+        rows.assign(view.seen.rows.values().begin(), view.seen.rows.values().end());
         return StageChoice{{0, 1}, {}};
     };
     run(request);
-    stages[0].probe = {.scores = false,
-                       .row_queries = queries,
-                       .rows_per_head = true,
+    stages[0].needs = {.rows = StageNeeds::Rows::PerHead,
                        .key_norms = true,
-                       .hidden_after_norm = true,
+                       .hidden = StageNeeds::Hidden::FinalNorm,
                        .text = true};
     std::vector<float> means(rows.size());
     request.selector = [&](const StageView& view) -> Result<StageChoice> {
-        EXPECT_EQ(view.rotation_bias.size(), rows.size());
-        EXPECT_EQ(view.text_key_norms.size(), 8U);
-        EXPECT_EQ(view.text_hidden.size(), 8U * 64);
-        EXPECT_EQ(view.hidden.size(), 70U * 64);
-        const std::size_t n_heads = view.rows.size() / rows.size();
+        EXPECT_EQ(view.seen.rotation_bias.values().size(), rows.size());
+        EXPECT_EQ(view.text.key_norms.values().size(), 8U);
+        EXPECT_EQ(view.text.hidden.values().size(), 8U * 64);
+        EXPECT_EQ(view.seen.hidden.values().size(), 70U * 64);
+        const std::span<const float> heads = view.seen.rows.values();
+        const std::size_t n_heads = heads.size() / rows.size();
         EXPECT_GT(n_heads, 1U);
-        for (std::size_t i = 0; i < view.rows.size(); ++i) {
-            means[i % rows.size()] += view.rows[i] / static_cast<float>(n_heads);
+        for (std::size_t i = 0; i < heads.size(); ++i) {
+            means[i % rows.size()] += heads[i] / static_cast<float>(n_heads);
         }
         return StageChoice{{0, 1}, {}};
     };
@@ -427,9 +419,9 @@ TEST(StagedPrefillViews, HeadsAverageToRowsAndHiddenStatesFollowTheMode) {
     // What leaves a block is what enters the next.
     std::vector<std::vector<float>> hidden;
     const auto look = [&](std::int32_t layer, StageMode mode) {
-        stages[0] = {.layer = layer, .mode = mode, .probe = {.scores = false, .hidden = true}};
+        stages[0] = {.layer = layer, .mode = mode, .needs = {.hidden = StageNeeds::Hidden::Raw}};
         request.selector = [&](const StageView& view) -> Result<StageChoice> {
-            hidden.emplace_back(view.hidden.begin(), view.hidden.end());
+            hidden.emplace_back(view.seen.hidden.values().begin(), view.seen.hidden.values().end());
             return StageChoice{{0, 1}, {}};
         };
         run(request);
@@ -441,9 +433,8 @@ TEST(StagedPrefillViews, HeadsAverageToRowsAndHiddenStatesFollowTheMode) {
 
 TEST(StagedPrefillMemory, ReservesWhatEachLayerNeeds) {
     const DecoderCase prompt(*six_layers(), {5, 8}, {90});
-    const std::vector<PrefillStage> stages = stages_at({1, 2, 4});
-    PrefillRequest request = {
-        .parts = prompt.parts(), .reference_tokens = prompt.question(), .stages = stages, .room = 7};
+    const std::vector<PrefillStage> stages = stages_at(prompt, {1, 2, 4});
+    PrefillRequest request = {.parts = prompt.parts(), .stages = stages, .room = 7};
     request.selector = fixed({{1, 2, 3, 4, 5, 6}, {2, 3, 5}, {3}});
     auto executor = Executor::create(six_layers());
     auto sequence = Sequence::create(six_layers());
@@ -471,10 +462,9 @@ TEST(StagedPrefillErrors, AreSaid) {
     const auto code = [&](const PrefillRequest& request) {
         return (*executor)->prefill(*sequence, request).status().code();
     };
-    const std::vector<PrefillStage> one = stages_at({2});
+    const std::vector<PrefillStage> one = stages_at(prompt, {2});
     const StageSelector keep_two = fixed({{1, 2}});
-    PrefillRequest good = {
-        .parts = prompt.parts(), .reference_tokens = prompt.question(), .stages = one, .selector = keep_two};
+    PrefillRequest good = {.parts = prompt.parts(), .stages = one, .selector = keep_two};
     EXPECT_EQ(code(good), Code::Ok);
 
     PrefillRequest bad = good;
@@ -483,25 +473,23 @@ TEST(StagedPrefillErrors, AreSaid) {
     bad = good;
     bad.selector = nullptr;
     EXPECT_EQ(code(bad), Code::InvalidArgument);
-    bad = good;
-    bad.reference_tokens = {};
-    EXPECT_EQ(code(bad), Code::InvalidArgument);
-    const std::vector<std::int32_t> visual_reference = {10};
-    const std::vector<PrefillStage> two = stages_at({2, 3});
-    bad.reference_tokens = visual_reference;
-    bad.stages = two;
-    EXPECT_EQ(code(bad), Code::InvalidArgument);
-    const std::vector<std::int32_t> outside = {5 + 70 + 8};
-    bad.reference_tokens = outside;
-    bad.stages = one;
-    EXPECT_EQ(code(bad), Code::InvalidArgument);
+    const auto code_with = [&](const std::vector<std::int32_t>& reference, std::vector<PrefillStage> stages) {
+        stages.back().reference = reference;
+        PrefillRequest request = good;
+        request.stages = stages;
+        return code(request);
+    };
+    EXPECT_EQ(code_with({}, one), Code::InvalidArgument);
+    EXPECT_EQ(code_with({10}, one), Code::Ok);
+    EXPECT_EQ(code_with({10}, stages_at(prompt, {2, 3})), Code::InvalidArgument);  // it may be dropped before
+    EXPECT_EQ(code_with({5 + 70 + 8}, one), Code::InvalidArgument);
     for (const std::vector<std::int32_t>& layers : {std::vector<std::int32_t>{6}, {-1}, {2, 2}, {3, 1}}) {
-        const std::vector<PrefillStage> stages = stages_at(layers);
+        const std::vector<PrefillStage> stages = stages_at(prompt, layers);
         bad = good;
         bad.stages = stages;
         EXPECT_EQ(code(bad), Code::InvalidArgument);
     }
-    const std::vector<PrefillStage> last_after = stages_at({5}, StageMode::After);
+    const std::vector<PrefillStage> last_after = stages_at(prompt, {5}, StageMode::After);
     bad = good;
     bad.stages = last_after;
     EXPECT_EQ(code(bad), Code::InvalidArgument);
@@ -531,16 +519,13 @@ TEST(StagedPrefillErrors, AreSaid) {
 TEST(StagedPrefillThreads, SessionsOverOneModelDoNotDisturbEachOther) {
     const DecoderCase first(*six_layers(), {5, 8}, {90}, 1);
     const DecoderCase second(*six_layers(), {3, 9}, {70}, 2);
-    const std::vector<PrefillStage> stages = stages_at({1, 3});
     const auto logits = [&](const DecoderCase& prompt) {
+        const std::vector<PrefillStage> stages = stages_at(prompt, {1, 3});
         CoreSelector core(prompt, 64, {40, 10}, true);
         auto executor = Executor::create(six_layers());
         auto sequence = Sequence::create(six_layers());
-        const auto result = (*executor)->prefill(*sequence, {.parts = prompt.parts(),
-                                                             .reference_tokens = prompt.question(),
-                                                             .stages = stages,
-                                                             .selector = core.selector(),
-                                                             .room = 4});
+        const auto result = (*executor)->prefill(
+            *sequence, {.parts = prompt.parts(), .stages = stages, .selector = core.selector(), .room = 4});
         std::vector<float> all = result->logits;
         for (std::int32_t token = 10; token < 14; ++token) {
             const auto next = (*executor)->step(*sequence, token);

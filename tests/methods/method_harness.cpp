@@ -237,24 +237,21 @@ class Driver {
         input.places = places;
         input.keep = keep;
         input.n_entered = n_entered;
-        using Attention = StageNeeds::Attention;
-        if (needs.attention == Attention::Mean) input.scores = scores;
+        if (needs.scores) input.seen.scores = SignalTable(scores, n);
         const std::vector<float> heads = source_.probabilities(n_rows * model_.n_heads, n, 1600 + number);
         const std::vector<float> bias = source_.rows(n_rows, n, 1700 + number);
-        if (needs.attention == Attention::HeadRows) {
-            input.rows = view(heads, n_rows * model_.n_heads, n);
+        if (needs.rows == StageNeeds::Rows::PerHead) {
+            input.seen.rows = SignalTable(heads, n);
             input.n_heads = model_.n_heads;
-            input.rotation_bias = view(bias, n_rows, n);
+            input.seen.rotation_bias = SignalTable(bias, n);
+        } else if (needs.rows != StageNeeds::Rows::None) {
+            input.seen.rows = SignalTable(rows, n);
         }
-        if (needs.attention == Attention::Rows || needs.attention == Attention::LogitRows) {
-            input.rows = view(rows, n_rows, n);
-        }
-        if (needs.key_norms) input.key_norms = norms;
-        if (needs.hidden != StageNeeds::Hidden::None) input.hidden = view(hidden, n, w);
-        if (needs.text && needs.key_norms) input.text_key_norms = text_norms;
-        if (needs.text && needs.hidden != StageNeeds::Hidden::None) {
-            input.text_hidden = view(text_hidden, model_.n_text, w);
-        }
+        const bool sees_hidden = needs.hidden != StageNeeds::Hidden::None;
+        if (needs.key_norms) input.seen.key_norms = SignalTable(norms, n);
+        if (sees_hidden) input.seen.hidden = SignalTable(hidden, w);
+        if (needs.text && needs.key_norms) input.text.key_norms = SignalTable(text_norms, model_.n_text);
+        if (needs.text && sees_hidden) input.text.hidden = SignalTable(text_hidden, w);
         if (needs.gram) input.gram = {cosines.data(), n_entered, n_entered};
         input.split = 0.6;
         input.pool = pool_;

@@ -343,16 +343,15 @@ ReferenceRun ReferenceDecoder::run(const engine::PrefillRequest& request, Droppi
             run_block(blocks_[layer], rows);
             continue;
         }
-        look(blocks_[layer], rows, request.reference_tokens, result);
+        look(blocks_[layer], rows, request.stages[stage].reference, result);
         std::vector<TokenIndex> live;
         for (const Row& row : rows) {
             if (row.visual_index >= 0 && row.is_visible)
                 live.push_back(static_cast<TokenIndex>(row.visual_index));
         }
-        const auto choice = request.selector({.layer = request.stages[stage].layer,
-                                              .stage = stage,
-                                              .live = live,
-                                              .scores = result.scores.back()});
+        engine::StageView view = {.layer = request.stages[stage].layer, .stage = stage, .live = live};
+        view.seen.scores = methods::SignalTable(result.scores.back(), live.size());
+        const auto choice = request.selector(view);
         if (!choice.ok()) std::abort();
         result.kept.push_back(choice->kept);
         const bool is_after = request.stages[stage].mode == StageMode::After;

@@ -5,13 +5,15 @@ namespace clasp::test {
 SequenceCase::SequenceCase(const model::TextModel& model, const SequenceSpec& spec)
     : spec_(spec), prompt_(model, {5, 8}, {spec.n_image}, spec.seed) {
     if (spec.pruning == Pruning::None) return;
-    for (const std::int32_t layer : {1, 3}) stages_.push_back({.layer = layer, .mode = spec.mode});
+    for (const std::int32_t layer : {1, 3}) {
+        stages_.push_back(
+            {.layer = layer, .mode = spec.mode, .needs = {.scores = true}, .reference = prompt_.question()});
+    }
 }
 
 engine::PrefillRequest SequenceCase::request() const {
     engine::PrefillRequest request;
     request.parts = prompt_.parts();
-    request.reference_tokens = prompt_.question();
     request.stages = stages_;
     request.room = spec_.room;
     if (spec_.pruning == Pruning::Compact) request.positions = engine::PositionRule::Compact;
