@@ -217,6 +217,46 @@ TEST(BatchStepOrder, TheSameForkTwiceGivesTheSameRows) {
     }
 }
 
+// Long texts of phi3 have rotations of their own, so that a step of short and long ones takes several graphs.
+TEST(BatchStepOrder, SequencesWithOtherRotationsShareAStep) {
+    RandomLlama spec = test::random_architecture("phi3");
+    spec.n_layers = 6;
+    const auto model = test::load_random_llama("batch_long_rope", spec);
+    auto made = Executor::create(model);
+    Executor& executor = **made;
+    const auto of_length = [&](std::int32_t n_tokens, std::uint64_t seed) {
+        // 13 tokens of text, the picture, and room for 8 more.
+        return SequenceSpec{.n_image = static_cast<std::size_t>(n_tokens - 13 - 8),
+                            .pruning = seed % 2 == 0 ? Pruning::WithMasses : Pruning::None,
+                            .seed = seed};
+    };
+    const std::int32_t limit = spec.long_rope_from;
+    ASSERT_GT(limit, 40);
+    const std::vector<SequenceSpec> specs = {of_length(limit + 1, 1), of_length(limit, 2),
+                                             of_length(limit + 50, 3), of_length(limit - 10, 4),
+                                             of_length(limit + 7, 5)};
+    std::vector<Sequence> batched;
+    std::vector<Sequence> single;
+    for (const SequenceSpec& one : specs) {
+        batched.push_back(prompt(executor, model, one, GGML_TYPE_F32));
+        single.push_back(prompt(executor, model, one, GGML_TYPE_F32));
+    }
+    EXPECT_NE(batched[0].rope_factors(), batched[1].rope_factors());
+    for (std::int32_t step = 0; step < kSteps; ++step) {
+        std::vector<NextToken> batch;
+        for (std::size_t i = 0; i < specs.size(); ++i) {
+            batch.push_back({&batched[i], 30 + step + static_cast<std::int32_t>(i)});
+        }
+        const std::vector<Logits> rows = together(executor, batch);
+        ASSERT_EQ(rows.size(), specs.size());
+        for (std::size_t i = 0; i < specs.size(); ++i) {
+            const Logits expected = alone(executor, single[i], batch[i].token);
+            EXPECT_LT(test::relative_distance(rows[i], expected), 1e-4) << "sequence " << i;
+            EXPECT_EQ(batched[i].tokens().size(), single[i].tokens().size());
+        }
+    }
+}
+
 TEST(BatchStepThreads, ChangeNoNumber) {
     for (const std::int32_t n_kv_heads : {1, 2}) {
         const std::string path =

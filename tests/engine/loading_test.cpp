@@ -130,7 +130,7 @@ TEST(Threads, ChangeNoNumberOfALongDecode) {
         const std::string path = scratch("-threads.gguf");
         ASSERT_TRUE(test::write_random_llama(path, spec));
         std::vector<std::vector<float>> expected;
-        for (const std::size_t n_threads : {1U, 2U, 3U}) {
+        for (const std::size_t n_threads : {1U, 2U, 3U, 4U}) {
             const auto compute = model::Compute::create({.n_threads = n_threads, .use_gpu = false});
             ASSERT_TRUE(compute.ok()) << compute.status().message();
             const auto model = model::TextModel::load(path, *compute);
