@@ -127,10 +127,9 @@ void draw_x_label(Canvas& canvas, const Area& area, double x, const std::string&
     canvas.text(x - text_width(text, kTextSize) / 2, area.top + area.height + 8, text, kTextSize, kFaintInk);
 }
 
-template <typename Series>
-std::vector<std::string> legend_of(const std::vector<Series>& series) {
+std::vector<std::string> legend_of(const std::vector<LineSeries>& series) {
     std::vector<std::string> out;
-    for (const Series& one : series) out.push_back(one.label);
+    for (const LineSeries& one : series) out.push_back(one.label);
     return out;
 }
 
@@ -187,48 +186,6 @@ Result<Canvas> draw_line_plot(const std::vector<LineSeries>& series, const PlotL
             canvas.line(at, at, 7, colour_of(i));
         }
     }
-    return canvas;
-}
-
-Result<Canvas> draw_bar_plot(const std::vector<std::string>& categories, const std::vector<BarSeries>& series,
-                             const PlotLabels& labels, const PlotSize& size) {
-    CLASP_RETURN_IF_ERROR(check_size(size));
-    if (categories.empty() || series.empty()) {
-        return Status(Code::InvalidArgument, "the plot \"" + labels.title + "\" has no bars");
-    }
-    double low = 0;
-    double high = 0;
-    for (const BarSeries& one : series) {
-        if (one.values.size() != categories.size()) {
-            return Status(Code::InvalidArgument, "the series \"" + one.label + "\" has " +
-                                                     std::to_string(one.values.size()) + " values for " +
-                                                     std::to_string(categories.size()) + " categories");
-        }
-        for (const double value : one.values) {
-            if (!std::isfinite(value)) return not_finite(one.label);
-            low = std::min(low, value);
-            high = std::max(high, value);
-        }
-    }
-    const Axis y_axis = make_axis(low, high, 6);
-    CLASP_ASSIGN_OR_RETURN(Canvas canvas, Canvas::make(size.width, size.height));
-    const Area area = draw_frame(canvas, labels, legend_of(series), y_axis);
-    const double group = static_cast<double>(area.width) / static_cast<double>(categories.size());
-    const double bar = group * 0.76 / static_cast<double>(series.size());
-    const double zero = area.y(y_axis.part(0));
-    for (std::size_t c = 0; c < categories.size(); ++c) {
-        const double left = area.left + group * (static_cast<double>(c) + 0.12);
-        for (std::size_t i = 0; i < series.size(); ++i) {
-            const double end = area.y(y_axis.part(series[i].values[c]));
-            const int x = static_cast<int>(std::lround(left + bar * static_cast<double>(i)));
-            const int next = static_cast<int>(std::lround(left + bar * static_cast<double>(i + 1)));
-            const int top = static_cast<int>(std::lround(std::min(zero, end)));
-            const int height = static_cast<int>(std::lround(std::abs(zero - end)));
-            canvas.fill(x, top, std::max(next - x - 1, 1), height, colour_of(i));
-        }
-        draw_x_label(canvas, area, left + group * 0.38, categories[c]);
-    }
-    draw_axes(canvas, area, zero);
     return canvas;
 }
 

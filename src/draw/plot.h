@@ -1,4 +1,4 @@
-// Simple plots for reports: lines over a numeric axis, or groups of bars.
+// Simple plots for reports: lines over a numeric axis.
 #pragma once
 
 #include <string>
@@ -27,15 +27,6 @@ struct LineSeries {
 // Axes start at zero when all values of an axis are positive and near it.
 Result<Canvas> draw_line_plot(const std::vector<LineSeries>& series, const PlotLabels& labels,
                               const PlotSize& size = {});
-
-struct BarSeries {
-    std::string label;
-    std::vector<double> values;  // one per category, finite
-};
-
-// Bars stand on zero.
-Result<Canvas> draw_bar_plot(const std::vector<std::string>& categories, const std::vector<BarSeries>& series,
-                             const PlotLabels& labels, const PlotSize& size = {});
 
 // Round numbers (1, 2 or 5 times a power of ten) that divide [low, high] into about n steps, the first
 // not above low, the last not below high. Empty unless low < high.

@@ -100,23 +100,6 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
-Result<double> normalised_average(std::span<const double> scores, std::span<const double> unpruned) {
-    if (scores.empty() || scores.size() != unpruned.size()) {
-        return Status(Code::InvalidArgument, "a normalised average takes one unpruned score per score, and " +
-                                                 std::to_string(scores.size()) + " scores have " +
-                                                 std::to_string(unpruned.size()));
-    }
-    double sum = 0.0;
-    for (std::size_t i = 0; i < scores.size(); ++i) {
-        if (!(unpruned[i] > 0.0)) {
-            return Status(Code::InvalidArgument, "unpruned score " + std::to_string(i) +
-                                                     " is not above 0, so nothing is a share of it");
-        }
-        sum += scores[i] / unpruned[i];
-    }
-    return 100.0 * sum / static_cast<double>(scores.size());
-}
-
 double loyalty(std::span<const std::string> answers, std::span<const std::string> unpruned) {
     CLASP_CHECK(answers.size() == unpruned.size());
     if (answers.empty()) return 0.0;

@@ -10,18 +10,12 @@
 #include <string_view>
 #include <vector>
 
-#include "clasp/status.h"
-
 namespace clasp::eval {
 
 struct Interval {
     double low = 0.0;
     double high = 0.0;
 };
-
-// Mean over benchmarks of score / unpruned score, in per cent: the "Average" column of the paper's tables.
-// InvalidArgument: lists of different length or empty, an unpruned score that is not above 0.
-Result<double> normalised_average(std::span<const double> scores, std::span<const double> unpruned);
 
 // Share of the answers that are those of the unpruned model, white space around them aside. Correct or not
 // does not matter: what is measured is whether pruning changed anything. Lists of one length; 0 when empty.

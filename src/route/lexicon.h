@@ -38,7 +38,6 @@ class Lexicon {
     [[nodiscard]] std::string_view name(TagId tag) const { return names_[tag]; }
     // 0 if there is no such tag.
     [[nodiscard]] TagId find(std::string_view name) const;
-    [[nodiscard]] std::size_t n_tags() const { return names_.size(); }
     // Changes whenever the text of the lexicon does: a model belongs to one lexicon.
     [[nodiscard]] std::uint64_t hash() const { return hash_; }
 

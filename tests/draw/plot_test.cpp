@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 namespace clasp::draw {
 
@@ -46,21 +45,6 @@ TEST(LinePlot, TakesASinglePointAndRefusesBadValues) {
     EXPECT_EQ(draw_line_plot({}, {}).status().code(), Code::InvalidArgument);
     EXPECT_EQ(draw_line_plot({{"a", {{0, std::nan("")}}}}, {}).status().code(), Code::InvalidArgument);
     EXPECT_EQ(draw_line_plot({{"a", {{0, 1}}}}, {}, {10, 10}).status().code(), Code::InvalidArgument);
-}
-
-TEST(BarPlot, AreasFollowTheValues) {
-    const auto plot = draw_bar_plot({"c"}, {{"a", {100}}, {"b", {50}}}, {});
-    ASSERT_TRUE(plot.ok());
-    const double legend = 12 * 11;
-    const double ratio = (pixels_of(*plot, kFirst) - legend) / (pixels_of(*plot, kSecond) - legend);
-    EXPECT_NEAR(ratio, 2.0, 0.05);
-}
-
-TEST(BarPlot, RefusesWhatDoesNotFit) {
-    EXPECT_EQ(draw_bar_plot({"c", "d"}, {{"a", {1}}}, {}).status().code(), Code::InvalidArgument);
-    EXPECT_EQ(draw_bar_plot({}, {}, {}).status().code(), Code::InvalidArgument);
-    constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    EXPECT_EQ(draw_bar_plot({"c"}, {{"a", {kInfinity}}}, {}).status().code(), Code::InvalidArgument);
 }
 
 }  // namespace
