@@ -275,8 +275,8 @@ class Engine {
     Engine& operator=(const Engine&) = delete;
 
     [[nodiscard]] const ModelInfo& info() const;
-    // What requests without a policy use: the model's own, NAME-policy.json beside NAME.gguf, or else the
-    // profile "llava".
+    // What requests without a policy use: the model's own, NAME-policy.json beside NAME.gguf or
+    // beside the file that this is a link to, or else the profile "llava".
     [[nodiscard]] const Policy& policy() const;
     Result<Answer> ask(const AskRequest& request) const;
 

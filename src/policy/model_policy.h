@@ -8,7 +8,8 @@
 
 namespace clasp::policy {
 
-// "dir/NAME.gguf" -> "dir/NAME-policy.json".
+// "dir/NAME.gguf" -> "dir/NAME-policy.json"; for a link without such a file beside it, that of the file it
+// leads to.
 std::string model_policy_path(const std::string& model);
 
 // The policy in that file, or the profile "llava" if there is no such file. Errors: those of read_policy(); a
