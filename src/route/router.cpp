@@ -198,6 +198,16 @@ struct Router::State {
         return tongue.is_taught ? by_classifier(by_intent) : fallback(tongue.reason);
     }
 
+    // A chat model that is not sure leaves the question to the classifier, if that one is.
+    [[nodiscard]] RouteDecision unless_unsure(RouteDecision chosen, const route::Tongue& tongue,
+                                              const std::vector<float>& by_intent) const {
+        if (chosen.by != RoutedBy::Fallback) return chosen;
+        RouteDecision decision = without_rule(tongue, by_intent);
+        if (decision.by != RoutedBy::Classifier) return chosen;
+        decision.reason = "router model unsure (" + chosen.reason + ")";
+        return decision;
+    }
+
     [[nodiscard]] route::Tongue tongue_of(const std::vector<Word>& words) const {
         if (!model) return {};
         return route::recognise(words, model->profile(), route::Languages::builtin());
@@ -219,7 +229,7 @@ struct Router::State {
         if (kind == RouterKind::Rules) return fallback("no rule fits");
         if (kind == RouterKind::Llm) {
             const auto choice = ask_chooser(question);
-            if (choice) return by_chooser(*choice, by_intent);
+            if (choice) return unless_unsure(by_chooser(*choice, by_intent), tongue, by_intent);
             RouteDecision decision = without_rule(tongue, by_intent);
             decision.model_failed = true;
             const std::string failure = "router model failed (" + choice.status().message() + ")";

@@ -37,6 +37,9 @@ TEST(TrainedLlmRouter, ActsOnItsLargestScore) {
     RouterOptions options;
     options.kind = RouterKind::Llm;
     options.chooser = std::move(chooser).value();
+    // As users have it: what the model is not sure of goes on to the classifier.
+    const RouteDecision breed = Router::create(options)->route("What breed is the dog?");
+    EXPECT_EQ(breed.class_name, "Attribute / breed identification") << breed.reason;
     options.threshold = 0.0F;
     const auto router = Router::create(options);
     ASSERT_TRUE(router.ok());

@@ -213,6 +213,29 @@ TEST(LlmRouter, AsksOncePerQuestion) {
     EXPECT_EQ(router->route("Who wrote this?").by, RoutedBy::Rules);
 }
 
+TEST(LlmRouter, AnUnsureModelLeavesItToTheClassifierIfThatOneIsSure) {
+    RouterOptions options;
+    options.kind = RouterKind::Llm;
+    const std::size_t n_intents = Router::create(RouterOptions())->intents().size();
+    const float rest = 0.4f / static_cast<float>(n_intents - 1);
+    IntentChooser::Choice unsure{7, 0.6f, std::vector<float>(n_intents, rest)};
+    unsure.scores[7] = 0.6f;
+    options.chooser = std::make_shared<FixedChooser>(unsure);
+    const auto router = Router::create(options);
+    const RouteDecision decision = router->route("What breed is the dog?");
+    EXPECT_EQ(decision.by, RoutedBy::Classifier);
+    EXPECT_EQ(decision.class_id, 1);
+    EXPECT_EQ(decision.confidence, decision.scores[1]);
+    EXPECT_FALSE(decision.model_failed);
+    EXPECT_THAT(decision.reason, HasSubstr("router model unsure (confidence 0.6 for Counting is below"));
+    // Neither knows: the chat model's scores and words stand.
+    const RouteDecision neither = router->route("Hur m\xC3\xA5nga katter finns det?");
+    EXPECT_EQ(neither.by, RoutedBy::Fallback);
+    EXPECT_EQ(neither.class_id, router->default_class());
+    EXPECT_EQ(neither.confidence, 0.6f);
+    EXPECT_THAT(neither.reason, HasSubstr("for Counting is below"));
+}
+
 TEST(LlmRouter, FailureOrNonsenseUsesTheClassifier) {
     for (const Result<IntentChooser::Choice>& answer :
          {Result<IntentChooser::Choice>(Status(Code::Deadline, "took too long")),
