@@ -22,9 +22,7 @@ std::string quoted(std::string_view text) {
 }
 
 std::string number_text(double value) {
-    std::ostringstream out;
-    out << value;
-    return out.str();
+    return base::format_number(value, 6);
 }
 
 // " from 1 to 8", " of at least 1", or nothing.

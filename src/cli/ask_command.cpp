@@ -63,7 +63,8 @@ void print_cache(const Answer& answer, Console& console) {
 
 // One line of figures for people who watch; the JSON has all of them.
 void print_summary(const Answer& answer, Console& console) {
-    console.err << answer.chosen_class.name << " (" << answer.chosen_class.by << "): " << answer.tokens.visual
+    console.err << answer.chosen_class.name << " (" << answer.chosen_class.by << "), "
+                << (answer.label == "none" ? "nothing pruned" : answer.label) << ": " << answer.tokens.visual
                 << " visual tokens, " << fixed(answer.tokens.average, 1) << " per layer, "
                 << answer.tokens.final << " at the end; first token after "
                 << fixed(answer.timings.first_token, 0) << " ms, total " << fixed(answer.timings.total, 0)

@@ -22,6 +22,8 @@ namespace {
 
 struct Row {
     std::string budget;
+    std::string label;  // what ran, masses included
+    std::vector<std::string> notes;
     AskTimings median;
     TokenCounts tokens;
     double ratio = 1.0;  // first token without pruning over first token here
@@ -102,15 +104,24 @@ Status check(const Arguments& arguments) {
 }
 
 void print(const std::vector<Row>& rows, Console& console) {
+    std::size_t longest = std::string_view("method").size();
+    for (const Row& row : rows) longest = std::max(longest, row.label.size());
+    const int width = static_cast<int>(longest) + 2;
     console.out
+        << std::left << std::setw(width) << "method"
         << "budget  average  final   encode  prefill   select  first token  decode    (ms, median)  ratio\n";
     for (const Row& row : rows) {
-        console.out << std::left << std::setw(8) << row.budget << std::right << std::setw(7)
-                    << fixed(row.tokens.average, 1) << std::setw(7) << row.tokens.final << std::setw(9)
-                    << fixed(row.median.encode, 1) << std::setw(9) << fixed(row.median.prefill, 1)
-                    << std::setw(9) << fixed(row.median.select, 2) << std::setw(13)
-                    << fixed(row.median.first_token, 1) << std::setw(8) << fixed(row.median.decode, 1)
-                    << std::setw(23) << fixed(row.ratio, 2) << '\n';
+        console.out << std::left << std::setw(width) << row.label << std::setw(8) << row.budget << std::right
+                    << std::setw(7) << fixed(row.tokens.average, 1) << std::setw(7) << row.tokens.final
+                    << std::setw(9) << fixed(row.median.encode, 1) << std::setw(9)
+                    << fixed(row.median.prefill, 1) << std::setw(9) << fixed(row.median.select, 2)
+                    << std::setw(13) << fixed(row.median.first_token, 1) << std::setw(8)
+                    << fixed(row.median.decode, 1) << std::setw(23)
+                    << (std::isnan(row.ratio) ? "-" : fixed(row.ratio, 2)) << '\n';
+    }
+    for (const Row& row : rows) {
+        for (const std::string& note : row.notes)
+            console.err << "note: " << row.budget << ": " << base::printable(note) << '\n';
     }
 }
 
@@ -147,6 +158,8 @@ Status run(const Arguments& arguments, Console& console) {
             if (answer.stopped == Stopped::Cancelled) return {Code::Cancelled, "stopped"};
             if (round > 0) runs[i].push_back(answer.timings);
             rows[i].tokens = answer.tokens;
+            rows[i].label = answer.label;
+            rows[i].notes = answer.notes;
         }
     }
     if (console.err_is_terminal) console.terminal() << "\r\x1b[K" << std::flush;
@@ -164,6 +177,8 @@ Status run(const Arguments& arguments, Console& console) {
     Json list = Json::array();
     for (const Row& row : rows) {
         list.push_back({{"budget", row.budget},
+                        {"label", row.label},
+                        {"notes", row.notes},
                         {"timings_ms", timings_json(row.median)},
                         {"ratio", std::isnan(row.ratio) ? Json() : Json(row.ratio)},
                         {"tokens",

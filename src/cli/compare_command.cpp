@@ -27,7 +27,7 @@ namespace {
 struct Row {
     std::string label;
     Answer answer;
-    std::string error;
+    Status error = ok_status();
     bool same_answer = false;
     bool same_first_token = false;
     double logit_cosine = 0.0;
@@ -65,7 +65,7 @@ Row run_method(const Engine& engine, AskRequest request, const std::string& meth
     for (std::string& option : choice.options) request.method_options.push_back(std::move(option));
     auto answer = engine.ask(request);
     if (!answer.ok()) {
-        row.error = answer.status().message();
+        row.error = answer.status();
         return row;
     }
     row.answer = std::move(answer).value();
@@ -77,7 +77,7 @@ Row run_method(const Engine& engine, AskRequest request, const std::string& meth
 }
 
 Json row_json(const Row& row, const std::string& model_name) {
-    if (!row.error.empty()) return {{"method", row.label}, {"error", row.error}};
+    if (!row.error.ok()) return {{"method", row.label}, {"error", row.error.message()}};
     Json json = answer_json(row.answer, model_name);
     json["agreement"] = {{"same_answer", row.same_answer},
                          {"same_first_token", row.same_first_token},
@@ -103,11 +103,11 @@ void print_table(const Answer& vanilla, const std::vector<Row>& rows, Console& c
                 << "  answer\n";
     line("vanilla", vanilla, "");
     for (const Row& row : rows) {
-        if (row.error.empty()) {
+        if (row.error.ok()) {
             line(row.label, row.answer, row.same_answer ? "yes" : "no");
         } else {
-            console.out << std::left << std::setw(width) << row.label << "  " << base::printable(row.error)
-                        << '\n';
+            console.out << std::left << std::setw(width) << row.label << "  "
+                        << base::printable(row.error.message()) << '\n';
         }
     }
     for (const Row& row : rows) {
@@ -151,6 +151,8 @@ Status run(const Arguments& arguments, Console& console) {
         rows.push_back(run_method(*engine, request, name, vanilla));
         if (interrupted()) return {Code::Cancelled, "stopped"};
     }
+    const auto has_failed = [](const Row& row) { return !row.error.ok(); };
+    if (std::all_of(rows.begin(), rows.end(), has_failed)) return rows.front().error;
     if (arguments.flag("json")) {
         Json list = Json::array();
         for (const Row& row : rows) list.push_back(row_json(row, files.name));
@@ -165,7 +167,7 @@ Status run(const Arguments& arguments, Console& console) {
         vanilla.label = "vanilla";
         std::vector<Answer> answers = {vanilla};
         for (Row& row : rows) {
-            if (row.error.empty()) answers.push_back(std::move(row.answer));
+            if (row.error.ok()) answers.push_back(std::move(row.answer));
         }
         return write_comparison_map(*path, request.question, answers,
                                     files.name + "; each panel: what was left in the end, and the answer");

@@ -52,6 +52,45 @@ std::vector<std::string> ask(std::vector<std::string> more = {}) {
     return more;
 }
 
+// The embedded model's policy has masses: they come with its own method, and with no other by itself.
+TEST(Ask, WhatRanIsSaidBesideTheFigures) {
+    EXPECT_THAT(run(ask({"--budget", "64"})).err, HasSubstr("(classifier), clasp+: 576 visual tokens"));
+    EXPECT_THAT(run(ask({"--budget", "64", "--method", "fastv"})).err, HasSubstr(", fastv: 576"));
+    EXPECT_THAT(run(ask({"--budget", "64", "--method", "fastv", "--mass", "nearest"})).err,
+                HasSubstr(", fastv + masses: 576"));
+    EXPECT_THAT(run(ask({"--vanilla"})).err, HasSubstr(", nothing pruned: 576"));
+}
+
+TEST(Bench, SaysWhatRanAndWhatItCouldNotDo) {
+    const std::vector<std::string> once = {"bench", "--repeats", "1", "--generate", "1", "--threads", "1"};
+    const auto bench = [&once](std::vector<std::string> more) {
+        more.insert(more.begin(), once.begin(), once.end());
+        return run(more);
+    };
+    const Outcome own = bench({"--budgets", "64"});
+    EXPECT_THAT(own.out, HasSubstr("\nclasp+  64 "));
+    EXPECT_THAT(own.out, Not(HasSubstr("nan")));
+    const Outcome named = bench({"--budgets", "50", "--method", "vtw", "--json"});
+    const Json row = test::parsed(named.out)["rows"][0];
+    EXPECT_EQ(row["label"], "vtw");
+    EXPECT_EQ(row["notes"][1], "the budget asks for 50 visual tokens per layer on average, this run had 36");
+    EXPECT_THAT(bench({"--budgets", "50", "--method", "vtw"}).err, HasSubstr("note: 50: the budget asks"));
+}
+
+TEST(Compare, WithoutASingleAnswerItFails) {
+    const std::vector<std::string> words = {"compare", picture(), kQuestion, "--budget", "24", "--methods"};
+    const auto compare = [&words](const std::string& methods) {
+        std::vector<std::string> all = words;
+        all.push_back(methods);
+        return run(all);
+    };
+    const Outcome none = compare("fastv,dart");
+    EXPECT_EQ(none.code, 1);
+    EXPECT_THAT(none.err, HasSubstr("method 'fastv' cannot reach"));
+    EXPECT_EQ(none.out, "");
+    EXPECT_EQ(compare("fastv,clasp").code, 0);
+}
+
 TEST(Ask, ValuesThatCannotBeAreWrongUsage) {
     const std::vector<std::vector<std::string>> cases = {
         {"--budget", "-3"},        {"--schedule", "nonsense"},
@@ -69,6 +108,7 @@ TEST(Ask, ValuesThatCannotBeAreWrongUsage) {
     EXPECT_EQ(run({"compare", picture(), kQuestion, "--methods", "clasp,nosuch"}).code, 2);
     EXPECT_EQ(run({"bench", "--budgets", "none,x"}).code, 2);
     EXPECT_EQ(run({"bench", "--question", " "}).code, 2);
+    EXPECT_THAT(run(ask({"--max-tokens", "0"})).err, HasSubstr("from 1 to 1048576, not '0'"));
     EXPECT_EQ(run({"eval", "scenes", "--data", ".", "--methods", "nosuch"}).code, 2);
     EXPECT_EQ(run({"eval", "nosuch", "--data", "."}).code, 2);
     EXPECT_EQ(run({"eval", "scenes", "--data", ".", "--shard", "x"}).code, 2);
