@@ -57,7 +57,7 @@ void print_cache(const Answer& answer, Console& console) {
     console.err << "cache: "
                 << (!answer.cache_hit   ? "not used, because the method merges tokens inside the encoder"
                     : *answer.cache_hit ? "hit, the encoder was skipped"
-                                        : "miss, the vision layers are kept for the next question")
+                                        : "miss, the encoder ran")
                 << '\n';
 }
 

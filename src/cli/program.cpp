@@ -146,6 +146,10 @@ Status guarded(Work work) {
     }
 }
 
+Status not_written() {
+    return {Code::Unavailable, "could not write the result to standard output"};
+}
+
 int run_command(const Command& command, std::span<const std::string_view> words, Console& console) {
     if (has_flag(words, "--help", 'h')) {
         console.out << command_help(command);
@@ -161,7 +165,7 @@ int run_command(const Command& command, std::span<const std::string_view> words,
     if (!status.ok() && is_wrong_usage(status)) return usage_failure(console, where, status, as_json);
     if (status.ok()) status = guarded([&] { return command.run(*arguments, console); });
     console.out.flush();
-    if (status.ok() && !console.out) status = {Code::Unavailable, "could not write the result"};
+    if (status.ok() && !console.out) status = not_written();
     if (status.ok()) return kSuccess;
     report(console, where, status, "", as_json);
     const bool was_interrupted = status.code() == Code::Cancelled && interrupt_signal() != 0;
@@ -225,7 +229,10 @@ int run_program(std::span<const std::string_view> words, Console& console) {
                  .raw_err = &console.err};
     const int code = dispatch(words, safe);
     safe.out.flush();
-    return code;
+    if (code != kSuccess || safe.out) return code;
+    // Pages of help and the version have no command that would have noticed.
+    report(safe, "clasp-vlm", not_written(), "", false);
+    return kFailed;
 }
 
 }  // namespace clasp::cli

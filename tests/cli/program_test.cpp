@@ -65,6 +65,19 @@ TEST(Program, HelpAndVersionAreFoundInEverySpelling) {
 }
 
 // With --json a reader of standard output gets one object, whatever goes wrong.
+TEST(Program, WhatCannotBeWrittenIsAFailureOfEveryCommand) {
+    const std::vector<std::vector<std::string_view>> cases = {
+        {"--help"}, {"help", "ask"},       {"help", "--man"}, {"ask", "-h"},
+        {"-V"},     {"version", "--json"}, {"methods"},       {"policy", "list", "--json"}};
+    for (const auto& words : cases) {
+        std::ofstream full("/dev/full");
+        std::ostringstream err;
+        Console console{.out = full, .err = err};
+        EXPECT_EQ(run_program(words, console), 1) << words[0];
+        EXPECT_THAT(err.str(), HasSubstr("could not write the result to standard output\n")) << words[0];
+    }
+}
+
 TEST(Program, FailuresAreJsonToo) {
     struct Case {
         std::vector<std::string> words;
