@@ -182,8 +182,9 @@ Status run(const Arguments& arguments, Console& console) {
         return ok_status();
     }
     print(*report, console);
-    console.out << "wrote " << arguments.text("out") << " (" << policy_hash(policy).substr(0, 16) << "), "
-                << report->asked << " answers in " << duration_text(report->seconds) << '\n';
+    console.out << "wrote " << base::printable(arguments.text("out")) << " ("
+                << policy_hash(policy).substr(0, 16) << "), " << report->asked << " answers in "
+                << duration_text(report->seconds) << '\n';
     return ok_status();
 }
 

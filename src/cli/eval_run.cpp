@@ -227,7 +227,7 @@ Status publish(const Arguments& arguments, const std::string& folder, draw::Eval
                         << summary.title << "; the others count as wrong\n";
         }
     }
-    if (!folder.empty()) console.err << "report: " << folder << "/report.html\n";
+    if (!folder.empty()) console.err << "report: " << base::printable(folder) << "/report.html\n";
     return ok_status();
 }
 

@@ -144,8 +144,8 @@ Status run(const Arguments& arguments, Console& console) {
         write_json(console,
                    {{"out", path}, {"tokens", last.n_tokens}, {"width", last.width}, {"mix", weights}});
     } else {
-        console.out << "wrote " << path << ": " << last.n_tokens << " tokens x " << last.width << ", mix "
-                    << base::dump_json(weights) << '\n';
+        console.out << "wrote " << base::printable(path) << ": " << last.n_tokens << " tokens x "
+                    << last.width << ", mix " << base::dump_json(weights) << '\n';
     }
     return ok_status();
 }

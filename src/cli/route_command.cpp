@@ -78,7 +78,7 @@ void explain(const Router& router, const std::string& question, bool as_json_obj
     print(explanation.decision, console);
     console.out << "words:";
     for (const std::string& word : explanation.words) console.out << ' ' << word;
-    console.out << "\nweight  feature (for " << explanation.decision.intent << ")\n";
+    console.out << "\nweight  feature (for " << base::printable(explanation.decision.intent) << ")\n";
     for (const RouteEvidence& evidence : explanation.evidence) {
         console.out << std::setw(6) << fixed(static_cast<double>(evidence.weight), 2) << "  "
                     << evidence.feature << '\n';
@@ -94,7 +94,7 @@ std::string in_one_line(std::string_view text) {
 }
 
 void print_line(const RouteDecision& decision, std::string_view question, Console& console) {
-    console.out << decision.class_id << "  " << decision.class_name << "  "
+    console.out << decision.class_id << "  " << base::printable(decision.class_name) << "  "
                 << fixed(100.0 * static_cast<double>(decision.confidence), 1) << " %  by "
                 << routed_by_name(decision.by) << "  " << in_one_line(question) << '\n';
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "cli/output.h"
 #include "cli/route_picture.h"
 #include "cli/router_options.h"
@@ -84,7 +85,7 @@ Status report_random(const Request& request, const std::optional<std::string>& p
 
 Status report_left_out(const Request& request, Json& json, Console& console) {
     const auto progress = [&](const route::Part& part) {
-        print("left out " + part.benchmark, part.agreement, console.err);
+        print("left out " + base::printable(part.benchmark, 64), part.agreement, console.err);
     };
     CLASP_ASSIGN_OR_RETURN(
         const std::vector<route::Part> parts,
@@ -122,7 +123,7 @@ Status write_model(const Request& request, const std::string& path, Json& json, 
                      {"features", model.n_features()},
                      {"temperature", model.calibration().temperature},
                      {"threshold", model.calibration().threshold}};
-    console.err << path << ": " << bytes.size() << " bytes, " << model.n_features()
+    console.err << base::printable(path) << ": " << bytes.size() << " bytes, " << model.n_features()
                 << " features, temperature " << fixed(static_cast<double>(model.calibration().temperature), 3)
                 << ", threshold " << fixed(static_cast<double>(model.calibration().threshold), 2) << '\n';
     return ok_status();

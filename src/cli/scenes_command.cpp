@@ -1,4 +1,5 @@
 // clasp-vlm scenes: pictures of our own benchmark with their questions.
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "world/write_scenes.h"
@@ -23,7 +24,7 @@ Status run(const Arguments& arguments, Console& console) {
                              {"questions", report.questions}});
     } else {
         console.out << "wrote " << report.scenes << " scenes with " << report.questions << " questions to "
-                    << folder << '\n';
+                    << base::printable(folder) << '\n';
     }
     return ok_status();
 }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iomanip>
 #include <sstream>
@@ -100,6 +101,46 @@ TEST(Injection, AnswersCommandNoTerminal) {
             console.answers() << "two\nlines\tand \x1b[2J" << std::flush;
         }
         EXPECT_EQ(target.str(), on_terminal ? "two\nlines\tand \\x1b[2J" : "two\nlines\tand \x1b[2J");
+    }
+}
+
+// A line break in a name would begin a line that looks like the program's own.
+TEST(Injection, NamesOfWhatWasWrittenStayInTheirLine) {
+    const std::string folder = std::string(test::scratch_dir()) + "/wrote\nerror: x";
+    const Outcome scenes = run({"scenes", "--split", "test", "--count", "1", "--out", folder});
+    EXPECT_EQ(scenes.code, 0) << scenes.err;
+    EXPECT_THAT(scenes.out, HasSubstr("wrote\\x0aerror: x\n"));
+    EXPECT_EQ(std::count(scenes.out.begin(), scenes.out.end(), '\n'), 1);
+    const std::string data = folder + "/train.jsonl";
+    std::ofstream file(data);
+    for (int i = 0; i < 30; ++i) {
+        file << R"({"text": "what is w)" << i << R"( it?", "benchmark": "b\nerror: )" << i % 3
+             << R"(", "category": )" << i % 2 << "}\n";
+    }
+    file.close();
+    const Outcome trained =
+        run({"route", "train", "--data", data, "--out", folder + "/m", "--report", "left-out"});
+    EXPECT_EQ(trained.code, 0) << trained.err;
+    EXPECT_THAT(trained.err, Not(HasSubstr("\nerror: ")));
+    EXPECT_THAT(trained.err, HasSubstr("left out b\\x0aerror: 0"));
+    EXPECT_THAT(trained.err, HasSubstr("wrote\\x0aerror: x/m: "));
+}
+
+TEST(Injection, NamesOfATaxonomyStayInTheirLine) {
+    const std::string folder = test::scratch_dir();
+    std::ofstream(folder + "/breaks.json") << R"({"version": 1, "name": "n", "default": 2,
+               "classes": [{"id": 1, "name": "c\nerror: x"}, {"id": 2, "name": "other"}],
+               "examples": [{"text": "How much is it?", "category": 1}, {"text": "Is it small?", "category": 2}]})";
+    std::ofstream(folder + "/breaks.jsonl") << R"({"text": "How much\nerror: x?"})" << '\n';
+    const std::vector<std::vector<std::string>> cases = {
+        {"How much is it?", "--explain"}, {"How much is it?"}, {"--file", folder + "/breaks.jsonl"}};
+    for (const auto& more : cases) {
+        std::vector<std::string> words = {"route", "--taxonomy", folder + "/breaks.json", "--threshold", "0"};
+        words.insert(words.end(), more.begin(), more.end());
+        const Outcome outcome = run(words);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        EXPECT_THAT(outcome.out, HasSubstr("c\\x0aerror: x"));
+        EXPECT_THAT(outcome.out, Not(HasSubstr("\nerror: x")));
     }
 }
 
