@@ -1,3 +1,6 @@
+get_filename_component(CLASP_ROOT "${CMAKE_CURRENT_LIST_DIR}/.." ABSOLUTE)
+include("${CMAKE_CURRENT_LIST_DIR}/ClaspBatches.cmake")
+
 # The compiler cache, shared by all checkouts of one user: paths below the checkout are hashed relative
 # to it, so a fresh clone finds what another one compiled. Not with coverage, whose objects carry the
 # absolute path of their build folder.
@@ -9,6 +12,14 @@ if(PROJECT_IS_TOP_LEVEL AND NOT CLASP_COVERAGE AND NOT CMAKE_CXX_COMPILER_LAUNCH
             "${CLASP_CCACHE}")
         set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_C_COMPILER_LAUNCHER})
     endif()
+endif()
+
+# Warnings stop a build only where ./check has seen that there are none: nobody who only wants to use the program
+# is stopped by what another compiler finds.
+set(clasp_compiler_is_known OFF)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$" AND
+        "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}" MATCHES "^(GNU 12|Clang 14)\\.")
+    set(clasp_compiler_is_known ON)
 endif()
 
 # clasp_compiler_defaults(target): language level, warnings, sanitizers and coverage as properties of
@@ -30,9 +41,9 @@ function(clasp_compiler_defaults target)
         $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
         # g++ 12 sees an overlap in every "text" + std::string at -O3 that is not there (GCC bug 105651).
-        target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Wno-restrict>)
+        target_compile_options(${target} PRIVATE -Wno-restrict)
     endif()
-    if(CLASP_WARNINGS_AS_ERRORS)
+    if(CLASP_WARNINGS_AS_ERRORS AND clasp_compiler_is_known)
         target_compile_options(${target} PRIVATE -Werror)
     endif()
     if(CLASP_SANITIZE)
@@ -48,4 +59,6 @@ function(clasp_compiler_defaults target)
         target_compile_options(${target} PRIVATE --coverage -fprofile-update=atomic -O0)
         target_link_options(${target} PUBLIC --coverage)
     endif()
+    cmake_language(EVAL CODE
+        "cmake_language(DEFER DIRECTORY [[${PROJECT_SOURCE_DIR}]] CALL clasp_batches ${target})")
 endfunction()

@@ -21,6 +21,7 @@ function(clasp_test module)
     add_executable(${target} ${arg_UNPARSED_ARGUMENTS})
     clasp_compiler_defaults(${target})
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+    target_compile_options(${target} PRIVATE ${CLASP_TEST_OPTIONS})
     target_link_libraries(${target} PRIVATE clasp::core GTest::gmock GTest::gtest_main ${arg_LIBRARIES})
 
     add_library(${target}_paths OBJECT ${PROJECT_SOURCE_DIR}/tests/support/paths.cpp)

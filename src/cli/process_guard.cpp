@@ -21,7 +21,7 @@ namespace clasp::cli {
 
 namespace {
 
-constexpr int kFailed = 1;
+constexpr int kExitFailed = 1;
 
 // Ends the process with one line. Uses only what a signal handler may use, and no memory.
 [[noreturn]] void end_with(std::string_view what, std::string_view detail = {}) {
@@ -45,7 +45,7 @@ constexpr int kFailed = 1;
         if (written <= 0) break;
         at += static_cast<std::size_t>(written);
     }
-    ::_exit(kFailed);
+    ::_exit(kExitFailed);
 }
 
 [[noreturn]] void on_terminate() {

@@ -46,7 +46,7 @@ struct Request {
     route::TrainOptions options;
 };
 
-Result<Request> read_request(const Arguments& arguments) {
+Result<Request> read_train_request(const Arguments& arguments) {
     Request request;
     const std::vector<std::string>& unwanted = arguments.all("without");
     for (const std::string& path : arguments.all("data")) {
@@ -152,7 +152,7 @@ Status check_route_train(const Arguments& arguments) {
 }
 
 Status run_route_train(const Arguments& arguments, Console& console) {
-    CLASP_ASSIGN_OR_RETURN(const Request request, read_request(arguments));
+    CLASP_ASSIGN_OR_RETURN(const Request request, read_train_request(arguments));
     Json json = Json::object();
     const std::string report = arguments.text_if("report").value_or("");
     if (report == "random" || report == "all")

@@ -12,9 +12,9 @@ namespace clasp::draw {
 
 namespace {
 
-constexpr int kMargin = 24;
+constexpr int kHeatMargin = 24;
 constexpr int kScaleWidth = 18;
-constexpr double kTextSize = 12;
+constexpr double kHeatTextSize = 12;
 constexpr double kCover = 0.62;
 
 // From dark violet over red to light yellow, lightness rising all the way.
@@ -65,18 +65,19 @@ Result<Canvas> draw_heat_map(const HeatMap& map) {
     const double low = static_cast<double>(*lowest);
     const double span = static_cast<double>(*highest) - low;
     const double label_width =
-        std::max(text_width(number(*lowest), kTextSize), text_width(number(*highest), kTextSize));
-    const int top = kMargin + static_cast<int>(line_height(kTextSize));
-    const int scale_left = kMargin + panel.width() + 16;
-    CLASP_ASSIGN_OR_RETURN(Canvas canvas, Canvas::make(scale_left + kScaleWidth + 8 +
-                                                           static_cast<int>(std::ceil(label_width)) + kMargin,
-                                                       top + panel.height() + kMargin));
-    canvas.text(kMargin, kMargin - 4, map.title, kTextSize, kInk);
-    canvas.paste(picture, kMargin, top);
+        std::max(text_width(number(*lowest), kHeatTextSize), text_width(number(*highest), kHeatTextSize));
+    const int top = kHeatMargin + static_cast<int>(line_height(kHeatTextSize));
+    const int scale_left = kHeatMargin + panel.width() + 16;
+    CLASP_ASSIGN_OR_RETURN(
+        Canvas canvas,
+        Canvas::make(scale_left + kScaleWidth + 8 + static_cast<int>(std::ceil(label_width)) + kHeatMargin,
+                     top + panel.height() + kHeatMargin));
+    canvas.text(kHeatMargin, kHeatMargin - 4, map.title, kHeatTextSize, kInk);
+    canvas.paste(picture, kHeatMargin, top);
     for (int row = 0; row < panel.rows; ++row) {
         for (int column = 0; column < panel.columns; ++column) {
             const auto value = static_cast<double>(map.values[panel.index(row, column)]);
-            canvas.fill(kMargin + column * panel.cell, top + row * panel.cell, panel.cell, panel.cell,
+            canvas.fill(kHeatMargin + column * panel.cell, top + row * panel.cell, panel.cell, panel.cell,
                         heat(span > 0 ? (value - low) / span : 0.5), kCover);
         }
     }
@@ -84,8 +85,8 @@ Result<Canvas> draw_heat_map(const HeatMap& map) {
         canvas.fill(scale_left, top + y, kScaleWidth, 1, heat(1.0 - (y + 0.5) / panel.height()));
     }
     const double label_left = scale_left + kScaleWidth + 8;
-    canvas.text(label_left, top, number(*highest), kTextSize, kInk);
-    canvas.text(label_left, top + panel.height() - kTextSize, number(*lowest), kTextSize, kInk);
+    canvas.text(label_left, top, number(*highest), kHeatTextSize, kInk);
+    canvas.text(label_left, top + panel.height() - kHeatTextSize, number(*lowest), kHeatTextSize, kInk);
     return canvas;
 }
 

@@ -16,7 +16,7 @@ namespace clasp::draw {
 
 namespace {
 
-struct Writer {
+struct JpegState {
     jpeg_compress_struct info;
     jpeg_error_mgr errors;
     std::jmp_buf escape;
@@ -26,14 +26,14 @@ struct Writer {
 };
 
 [[noreturn]] void on_error(j_common_ptr info) {
-    auto* writer = static_cast<Writer*>(info->client_data);
+    auto* writer = static_cast<JpegState*>(info->client_data);
     info->err->format_message(info, writer->message);
     std::longjmp(writer->escape, 1);
 }
 
 void do_not_print(j_common_ptr) {}
 
-bool compress(Writer* writer, const Image* image, int quality) {
+bool compress(JpegState* writer, const Image* image, int quality) {
     jpeg_compress_struct* info = &writer->info;
     info->err = jpeg_std_error(&writer->errors);
     writer->errors.error_exit = on_error;
@@ -70,7 +70,7 @@ Result<std::string> encode_jpeg(const Image& image, int quality) {
         return Status(Code::InvalidArgument,
                       "a JPEG picture has at most " + std::to_string(JPEG_MAX_DIMENSION) + " pixels a side");
     }
-    Writer writer{};
+    JpegState writer{};
     const bool is_written = compress(&writer, &image, quality);
     jpeg_destroy_compress(&writer.info);
     Result<std::string> result(std::string{});

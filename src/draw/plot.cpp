@@ -12,7 +12,7 @@ namespace clasp::draw {
 namespace {
 
 constexpr double kTitleSize = 14;
-constexpr double kTextSize = 11;
+constexpr double kPlotTextSize = 11;
 constexpr Colour kGridLine = {225, 228, 234};
 
 // Told apart also by readers who see fewer colours.
@@ -79,7 +79,7 @@ Status not_finite(const std::string& label) {
 Area draw_frame(Canvas& canvas, const PlotLabels& labels, const std::vector<std::string>& legend,
                 const Axis& y_axis) {
     double widest = 0;
-    for (const double tick : y_axis.ticks) widest = std::max(widest, text_width(number(tick), kTextSize));
+    for (const double tick : y_axis.ticks) widest = std::max(widest, text_width(number(tick), kPlotTextSize));
     Area area;
     area.left = 24 + static_cast<int>(std::ceil(widest)) + 8;
     double y = 18;
@@ -89,32 +89,33 @@ Area draw_frame(Canvas& canvas, const PlotLabels& labels, const std::vector<std:
     }
     double x = area.left;
     for (std::size_t i = 0; i < legend.size(); ++i) {
-        const double needed = 20 + text_width(legend[i], kTextSize) + 18;
+        const double needed = 20 + text_width(legend[i], kPlotTextSize) + 18;
         if (x > area.left && x + needed > canvas.width() - 16) {
             x = area.left;
-            y += line_height(kTextSize);
+            y += line_height(kPlotTextSize);
         }
-        canvas.fill(static_cast<int>(x), static_cast<int>(y), 12, static_cast<int>(kTextSize), colour_of(i));
-        canvas.text(x + 18, y, legend[i], kTextSize, kInk);
+        canvas.fill(static_cast<int>(x), static_cast<int>(y), 12, static_cast<int>(kPlotTextSize),
+                    colour_of(i));
+        canvas.text(x + 18, y, legend[i], kPlotTextSize, kInk);
         x += needed;
     }
-    if (!legend.empty()) y += line_height(kTextSize);
+    if (!legend.empty()) y += line_height(kPlotTextSize);
     if (!labels.y_axis.empty()) {
-        canvas.text(16, y, labels.y_axis, kTextSize, kFaintInk);
-        y += line_height(kTextSize);
+        canvas.text(16, y, labels.y_axis, kPlotTextSize, kFaintInk);
+        y += line_height(kPlotTextSize);
     }
     area.top = static_cast<int>(y) + 4;
     area.width = canvas.width() - 28 - area.left;
-    area.height = canvas.height() - 24 - static_cast<int>(2 * line_height(kTextSize)) - area.top;
+    area.height = canvas.height() - 24 - static_cast<int>(2 * line_height(kPlotTextSize)) - area.top;
     for (const double tick : y_axis.ticks) {
         const double at = area.y(y_axis.part(tick));
         canvas.fill(area.left, static_cast<int>(at), area.width, 1, kGridLine);
         const std::string text = number(tick);
-        canvas.text(area.left - 8 - text_width(text, kTextSize), at - kTextSize / 2, text, kTextSize,
-                    kFaintInk);
+        canvas.text(area.left - 8 - text_width(text, kPlotTextSize), at - kPlotTextSize / 2, text,
+                    kPlotTextSize, kFaintInk);
     }
-    canvas.text(area.left + (area.width - text_width(labels.x_axis, kTextSize)) / 2,
-                canvas.height() - 16 - kTextSize, labels.x_axis, kTextSize, kFaintInk);
+    canvas.text(area.left + (area.width - text_width(labels.x_axis, kPlotTextSize)) / 2,
+                canvas.height() - 16 - kPlotTextSize, labels.x_axis, kPlotTextSize, kFaintInk);
     return area;
 }
 
@@ -124,7 +125,8 @@ void draw_axes(Canvas& canvas, const Area& area, double zero_y) {
 }
 
 void draw_x_label(Canvas& canvas, const Area& area, double x, const std::string& text) {
-    canvas.text(x - text_width(text, kTextSize) / 2, area.top + area.height + 8, text, kTextSize, kFaintInk);
+    canvas.text(x - text_width(text, kPlotTextSize) / 2, area.top + area.height + 8, text, kPlotTextSize,
+                kFaintInk);
 }
 
 std::vector<std::string> legend_of(const std::vector<LineSeries>& series) {

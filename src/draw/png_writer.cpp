@@ -13,7 +13,7 @@ namespace clasp::draw {
 namespace {
 
 // Shared with libpng's callbacks, which leave by longjmp: plain data only.
-struct Writer {
+struct PngState {
     png_structp png;
     png_infop info;
     std::vector<std::uint8_t>* out;
@@ -22,13 +22,13 @@ struct Writer {
 };
 
 [[noreturn]] void on_error(png_structp png, png_const_charp) {
-    std::longjmp(static_cast<Writer*>(png_get_error_ptr(png))->escape, 1);
+    std::longjmp(static_cast<PngState*>(png_get_error_ptr(png))->escape, 1);
 }
 
 void on_warning(png_structp, png_const_charp) {}
 
 void append(png_structp png, png_bytep data, std::size_t size) {
-    auto* writer = static_cast<Writer*>(png_get_io_ptr(png));
+    auto* writer = static_cast<PngState*>(png_get_io_ptr(png));
     try {
         writer->out->insert(writer->out->end(), data, data + size);
     } catch (const std::bad_alloc&) {
@@ -39,7 +39,7 @@ void append(png_structp png, png_bytep data, std::size_t size) {
 
 void flush(png_structp) {}
 
-bool write_all(Writer* writer, const Image* image) {
+bool write_all(PngState* writer, const Image* image) {
     writer->png = png_create_write_struct(PNG_LIBPNG_VER_STRING, writer, on_error, on_warning);
     if (writer->png == nullptr) return false;
     if (setjmp(writer->escape) != 0) return false;
@@ -64,7 +64,7 @@ Result<std::vector<std::uint8_t>> encode_png(const Image& image) {
     if (image.width < 1 || image.height < 1)
         return Status(Code::InvalidArgument, "an empty picture has no PNG form");
     std::vector<std::uint8_t> out;
-    Writer writer{};
+    PngState writer{};
     writer.out = &out;
     const bool is_written = write_all(&writer, &image);
     png_destroy_write_struct(&writer.png, &writer.info);

@@ -16,31 +16,31 @@ constexpr std::string_view kVicunaSystem =
     "A chat between a curious human and an artificial intelligence assistant. "
     "The assistant gives helpful, detailed, and polite answers to the human's questions.";
 
-Status invalid(std::string message) {
+Status invalid_conversation(std::string message) {
     return {Code::InvalidArgument, std::move(message)};
 }
 
 Status check_messages(std::span<const Message> messages) {
-    if (messages.empty()) return invalid("the conversation is empty");
+    if (messages.empty()) return invalid_conversation("the conversation is empty");
     if (messages.back().role != Role::User) {
-        return invalid("the last message of a conversation must be the user's");
+        return invalid_conversation("the last message of a conversation must be the user's");
     }
     for (std::size_t i = 0; i < messages.size(); ++i) {
         const std::string name = "message " + std::to_string(i + 1) + " of the conversation";
         const Role role = messages[i].role;
         if (role == Role::System && i > 0)
-            return invalid(name + " is a system message; only the first may be");
+            return invalid_conversation(name + " is a system message; only the first may be");
         if (i > 0 && role == messages[i - 1].role) {
-            return invalid(name + " comes from the " + std::string(role_name(role)) +
-                           ", as does the one before it");
+            return invalid_conversation(name + " comes from the " + std::string(role_name(role)) +
+                                        ", as does the one before it");
         }
         for (const MessagePart& part : messages[i].parts) {
             if (part.image && role != Role::User) {
-                return invalid(name + " comes from the " + std::string(role_name(role)) +
-                               " and has a picture; only the user's may");
+                return invalid_conversation(name + " comes from the " + std::string(role_name(role)) +
+                                            " and has a picture; only the user's may");
             }
             if (part.image && !part.text.empty()) {
-                return invalid(name + " has a part that is both words and a picture");
+                return invalid_conversation(name + " has a part that is both words and a picture");
             }
         }
     }

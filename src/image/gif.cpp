@@ -85,10 +85,10 @@ std::vector<int> stored_rows(int height, bool is_interlaced) {
 }
 
 // 256 RGB triples; indices beyond the stored colours are black.
-using Palette = std::array<std::uint8_t, 256 * 3>;
+using GifPalette = std::array<std::uint8_t, 256 * 3>;
 
-Palette read_palette(const ColorMapObject& map) {
-    Palette palette{};
+GifPalette read_palette(const ColorMapObject& map) {
+    GifPalette palette{};
     const int n = std::clamp(map.ColorCount, 0, 256);
     for (int i = 0; i < n; ++i) {
         const GifColorType& colour = map.Colors[i];
@@ -100,13 +100,13 @@ Palette read_palette(const ColorMapObject& map) {
     return palette;
 }
 
-void fill(Image& image, const Palette& palette, int index) {
+void fill(Image& image, const GifPalette& palette, int index) {
     const std::uint8_t* colour = palette.data() + static_cast<std::size_t>(index & 0xFF) * 3;
     for (std::size_t i = 0; i < image.rgb.size(); i += 3) std::copy_n(colour, 3, image.rgb.data() + i);
 }
 
 // Paints the frame's rows; parts outside the canvas are cut off. Returns the number of rows read.
-int paint_frame(GifFileType* gif, const Palette& palette, Image& image, Work& work) {
+int paint_frame(GifFileType* gif, const GifPalette& palette, Image& image, Work& work) {
     const GifImageDesc frame = gif->Image;
     std::vector<GifPixelType> line(static_cast<std::size_t>(frame.Width));
     const int visible = std::min(frame.Width, image.width - frame.Left);
@@ -222,7 +222,7 @@ Result<Image> decode_gif(Bytes bytes, const ImageLimits& limits, Work& work) {
     CLASP_RETURN_IF_ERROR(check_codes(bytes, bytes.size() - source.left.size(), limits, work));
     const ColorMapObject* map = gif->Image.ColorMap != nullptr ? gif->Image.ColorMap : gif->SColorMap;
     if (map == nullptr) return Status(Code::Corrupt, "the first frame of the GIF file has no colours");
-    const Palette palette = read_palette(*map);
+    const GifPalette palette = read_palette(*map);
     CLASP_ASSIGN_OR_RETURN(Image image, make_image(static_cast<std::uint64_t>(gif->SWidth),
                                                    static_cast<std::uint64_t>(gif->SHeight), kMissingPixel));
     image.format = ImageFormat::Gif;

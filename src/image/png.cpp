@@ -125,9 +125,9 @@ int stored_orientation(const PngState& state) {
     return exif_orientation(strip_exif_prefix(Bytes(block, size)));
 }
 
-struct Destroy {
+struct DestroyPng {
     PngState* state;
-    ~Destroy() { png_destroy_read_struct(&state->png, &state->info, nullptr); }
+    ~DestroyPng() { png_destroy_read_struct(&state->png, &state->info, nullptr); }
 };
 
 // Of a row in one pass, as stored. A sample of 16 bits is two; the seven passes of an interlaced picture
@@ -184,7 +184,7 @@ Result<Image> decode_png(Bytes bytes, const ImageLimits& limits, Work& work) {
     state.next = bytes.data();
     state.left = bytes.size();
     state.work = &work;
-    const Destroy destroy{&state};
+    const DestroyPng destroy{&state};
     if (!read_header(&state)) return stopped(state);
     const png_uint_32 width = png_get_image_width(state.png, state.info);
     const png_uint_32 height = png_get_image_height(state.png, state.info);

@@ -6,7 +6,7 @@ namespace clasp::model {
 
 namespace {
 
-constexpr std::int64_t kMaxWidth = 1 << 17;
+constexpr std::int64_t kMaxProjectorWidth = 1 << 17;
 
 // The number of rows of a matrix whose row width is known.
 Result<std::size_t> rows_of(const GgufReader& reader, const char* name, std::size_t width) {
@@ -17,10 +17,10 @@ Result<std::size_t> rows_of(const GgufReader& reader, const char* name, std::siz
                                          std::to_string(tensor->shape[0]) + " inputs; " +
                                          std::to_string(width) + " are needed");
     }
-    if (tensor->shape[1] > kMaxWidth) {
+    if (tensor->shape[1] > kMaxProjectorWidth) {
         return Status(Code::Corrupt, "tensor " + std::string(name) + " has " +
                                          std::to_string(tensor->shape[1]) + " rows; the limit is " +
-                                         std::to_string(kMaxWidth));
+                                         std::to_string(kMaxProjectorWidth));
     }
     return static_cast<std::size_t>(tensor->shape[1]);
 }

@@ -12,7 +12,7 @@
 namespace clasp::model {
 namespace {
 
-constexpr std::int64_t kMaxContext = 1 << 28;
+constexpr std::int64_t kMaxRopeContext = 1 << 28;
 constexpr float kHuge = std::numeric_limits<float>::max();
 
 Result<float> float_or(const GgufReader& file, const std::string& key, float min, float max, float fallback) {
@@ -115,7 +115,7 @@ Result<RopeConfig> read_rope(const GgufReader& file, const TextFamily& family, s
     CLASP_RETURN_IF_ERROR(read_sections(file, family, arch, rope));
     CLASP_ASSIGN_OR_RETURN(
         const std::int64_t original,
-        value_or(read_integer(file, arch + ".rope.scaling.original_context_length", 1, kMaxContext),
+        value_or(read_integer(file, arch + ".rope.scaling.original_context_length", 1, kMaxRopeContext),
                  std::int64_t{context_length}));
     rope.original_context = static_cast<std::int32_t>(original);
     CLASP_ASSIGN_OR_RETURN(rope.freq_base, float_or(file, arch + ".rope.freq_base", 1.0F, kHuge, 10000.0F));

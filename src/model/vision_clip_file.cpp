@@ -10,11 +10,11 @@ namespace clasp::model {
 namespace {
 
 constexpr std::int64_t kMaxImageSize = 4096;
-constexpr std::int64_t kMaxWidth = 1 << 15;
+constexpr std::int64_t kMaxVisionWidth = 1 << 15;
 constexpr std::int64_t kMaxBlocks = 512;
 constexpr std::int64_t kMaxTokens = 1 << 14;
 
-std::int64_t as_signed(std::size_t n) {
+std::int64_t signed_size(std::size_t n) {
     return static_cast<std::int64_t>(n);
 }
 
@@ -38,7 +38,7 @@ Status read_feature_layer(const GgufReader& reader, VisionInfo& info) {
     info.feature_layer = info.n_blocks - 1;
     info.llama_cpp_feature_layer = info.n_blocks >= 2 ? info.n_blocks - 2 : 0;
     if (reader.find(key) == nullptr) return ok_status();
-    CLASP_ASSIGN_OR_RETURN(const auto layers, read_integers(reader, key, 64, 0, as_signed(info.n_blocks)));
+    CLASP_ASSIGN_OR_RETURN(const auto layers, read_integers(reader, key, 64, 0, signed_size(info.n_blocks)));
     if (layers.size() != 1) {
         return {Code::Unsupported,
                 key + " lists " + std::to_string(layers.size()) +
@@ -73,11 +73,11 @@ Result<VisionInfo> read_clip_info(const GgufReader& reader) {
     info.family = "clip-vit";
     info.projector_type = "mlp";
     CLASP_ASSIGN_OR_RETURN(info.image_size, size("clip.vision.image_size", kMaxImageSize));
-    CLASP_ASSIGN_OR_RETURN(info.patch_size, size("clip.vision.patch_size", as_signed(info.image_size)));
-    CLASP_ASSIGN_OR_RETURN(info.width, size("clip.vision.embedding_length", kMaxWidth));
-    CLASP_ASSIGN_OR_RETURN(info.ffn_width, size("clip.vision.feed_forward_length", 8 * kMaxWidth));
+    CLASP_ASSIGN_OR_RETURN(info.patch_size, size("clip.vision.patch_size", signed_size(info.image_size)));
+    CLASP_ASSIGN_OR_RETURN(info.width, size("clip.vision.embedding_length", kMaxVisionWidth));
+    CLASP_ASSIGN_OR_RETURN(info.ffn_width, size("clip.vision.feed_forward_length", 8 * kMaxVisionWidth));
     CLASP_ASSIGN_OR_RETURN(info.n_blocks, size("clip.vision.block_count", kMaxBlocks));
-    CLASP_ASSIGN_OR_RETURN(info.n_heads, size("clip.vision.attention.head_count", as_signed(info.width)));
+    CLASP_ASSIGN_OR_RETURN(info.n_heads, size("clip.vision.attention.head_count", signed_size(info.width)));
     CLASP_ASSIGN_OR_RETURN(info.norm_epsilon,
                            read_float(reader, "clip.vision.attention.layer_norm_epsilon", 0.0F, 1.0F));
     CLASP_ASSIGN_OR_RETURN(info.mean, read_channels(reader, "clip.vision.image_mean", -10.0F, 10.0F));
@@ -90,7 +90,7 @@ Result<VisionInfo> read_clip_info(const GgufReader& reader) {
     const std::size_t side = info.image_size / info.patch_size;
     info.grid = {.height = side, .width = side};
     info.capabilities = {.has_class_token = true, .merge = 1, .merges_inside = true};
-    if (as_signed(side * side) > kMaxTokens) {
+    if (signed_size(side * side) > kMaxTokens) {
         return Status(Code::Corrupt, "the tower makes " + std::to_string(side * side) +
                                          " tokens; the limit is " + std::to_string(kMaxTokens));
     }
@@ -100,7 +100,7 @@ Result<VisionInfo> read_clip_info(const GgufReader& reader) {
 
 FfnNames ffn_names(const GgufReader& reader, const std::string& prefix, std::size_t width) {
     const GgufTensor* down = reader.find_tensor(prefix + "ffn_down.weight");
-    const bool is_swapped = down != nullptr && down->shape[0] == as_signed(width);
+    const bool is_swapped = down != nullptr && down->shape[0] == signed_size(width);
     if (is_swapped) return {prefix + "ffn_down", prefix + "ffn_up"};
     return {prefix + "ffn_up", prefix + "ffn_down"};
 }

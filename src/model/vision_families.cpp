@@ -21,7 +21,7 @@ struct Family {
 // The format's own rule. Smaller ones would have numbers read across their natural places.
 constexpr std::size_t kMinAlignment = 8;
 
-constexpr std::array<Family, 1> kFamilies = {{
+constexpr std::array<Family, 1> kVisionFamilies = {{
     {"mlp", open_clip_tower},
 }};
 
@@ -37,7 +37,7 @@ Registry& registry() {
 }
 
 std::vector<Family> all_families() {
-    std::vector<Family> families(kFamilies.begin(), kFamilies.end());
+    std::vector<Family> families(kVisionFamilies.begin(), kVisionFamilies.end());
     const std::lock_guard lock(registry().mutex);
     families.insert(families.end(), registry().families.begin(), registry().families.end());
     return families;

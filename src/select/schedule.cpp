@@ -13,9 +13,9 @@ namespace clasp {
 namespace {
 
 using base::format_number;
-using select::kPublished;
-using select::kPublishedVisual;
-using select::PublishedSchedule;
+using scheduling::kPublished;
+using scheduling::kPublishedVisual;
+using scheduling::PublishedSchedule;
 
 // Far beyond any model; they keep sums exact and tables small.
 constexpr std::size_t kMaxVisual = std::size_t{1} << 24U;
@@ -141,9 +141,9 @@ Schedule from_published(const ScheduleRequest& request, const std::vector<std::s
 // rounded to a whole number, and every scaled count is at least 1.
 const PublishedSchedule* find_published(const ScheduleRequest& request,
                                         const std::vector<std::size_t>& layers, double budget) {
-    if (request.n_layers != select::kPublishedLayers) return nullptr;
-    if (!std::equal(layers.begin(), layers.end(), select::kPublishedStages.begin(),
-                    select::kPublishedStages.end())) {
+    if (request.n_layers != scheduling::kPublishedLayers) return nullptr;
+    if (!std::equal(layers.begin(), layers.end(), scheduling::kPublishedStages.begin(),
+                    scheduling::kPublishedStages.end())) {
         return nullptr;
     }
     for (const PublishedSchedule& published : kPublished) {
@@ -157,7 +157,7 @@ const PublishedSchedule* find_published(const ScheduleRequest& request,
 
 Result<Schedule> solved_schedule(const ScheduleRequest& request, const std::vector<std::size_t>& layers,
                                  double budget) {
-    select::SolveProblem problem;
+    scheduling::SolveProblem problem;
     problem.n_visual = request.n_visual;
     problem.budget = budget;
     problem.n_full_layers = effective_layer(layers.front(), request.stage_mode);
@@ -177,9 +177,10 @@ Result<Schedule> solved_schedule(const ScheduleRequest& request, const std::vect
                    " visual tokens and the others on at least 1; the smallest possible budget is " +
                    format_number(std::ceil(smallest * 100.0 - 1e-9) / 100.0));
     }
-    Schedule schedule = finish(request, zip(layers, select::solve_counts(problem)), ScheduleSource::Solved);
+    Schedule schedule =
+        finish(request, zip(layers, scheduling::solve_counts(problem)), ScheduleSource::Solved);
     schedule.budget = budget;
-    if (std::abs(schedule.average - budget) > select::kSolveTolerance * budget) {
+    if (std::abs(schedule.average - budget) > scheduling::kSolveTolerance * budget) {
         schedule.note = "whole tokens allow no average nearer to " + format_number(budget) + " than " +
                         format_number(schedule.average);
     }
@@ -264,7 +265,7 @@ std::string_view source_name(ScheduleSource source) {
 }
 
 Result<std::vector<std::size_t>> default_stage_layers(std::size_t n_layers) {
-    const auto& published = select::kPublishedStages;
+    const auto& published = scheduling::kPublishedStages;
     if (n_layers >= 24) return std::vector<std::size_t>(published.begin(), published.end());
     if (n_layers < 4) {
         return bad("a decoder of " + number(n_layers) +
@@ -273,7 +274,7 @@ Result<std::vector<std::size_t>> default_stage_layers(std::size_t n_layers) {
     std::vector<std::size_t> layers;
     for (const std::size_t layer : published) {
         const std::size_t at =
-            (2 * layer * n_layers + select::kPublishedLayers) / (2 * select::kPublishedLayers);
+            (2 * layer * n_layers + scheduling::kPublishedLayers) / (2 * scheduling::kPublishedLayers);
         layers.push_back(std::max(at, layers.empty() ? 1 : layers.back() + 1));
     }
     return layers;

@@ -10,7 +10,7 @@ namespace {
 
 using base::in_quotes;
 
-Status bad(std::string message) {
+Status bad_text(std::string message) {
     return {Code::InvalidArgument, std::move(message)};
 }
 
@@ -22,7 +22,7 @@ Result<BudgetSpec> parse_budget(std::string_view text) {
     const bool is_percent = !text.empty() && text.back() == '%';
     const auto value = base::parse_double(is_percent ? text.substr(0, text.size() - 1) : text);
     if (!value || *value <= 0.0 || (is_percent && *value > 100.0)) {
-        return bad(
+        return bad_text(
             "budget " + in_quotes(text) +
             " is not a number of tokens above 0, a percentage above 0 and at most 100%, 'none' or 'auto'");
     }
@@ -41,7 +41,8 @@ std::string to_text(const BudgetSpec& budget) {
 
 std::vector<std::string_view> schedule_names() {
     std::vector<std::string_view> names;
-    for (const select::PublishedSchedule& schedule : select::kPublished) names.push_back(schedule.name);
+    for (const scheduling::PublishedSchedule& schedule : scheduling::kPublished)
+        names.push_back(schedule.name);
     return names;
 }
 
@@ -62,14 +63,16 @@ Result<std::vector<Stage>> parse_stages(std::string_view text) {
         const auto keep =
             colon == std::string_view::npos ? std::nullopt : base::parse_size(piece.substr(colon + 1));
         if (!layer || !keep)
-            return bad("schedule piece " + in_quotes(piece) + " is not LAYER:COUNT, such as 2:300");
-        if (*keep == 0) return bad("schedule piece " + in_quotes(piece) + " keeps no token; the least is 1");
+            return bad_text("schedule piece " + in_quotes(piece) + " is not LAYER:COUNT, such as 2:300");
+        if (*keep == 0)
+            return bad_text("schedule piece " + in_quotes(piece) + " keeps no token; the least is 1");
         if (!stages.empty() && *layer <= stages.back().layer) {
-            return bad("schedule piece " + in_quotes(piece) +
-                       " is not at a later layer than the piece before it");
+            return bad_text("schedule piece " + in_quotes(piece) +
+                            " is not at a later layer than the piece before it");
         }
         if (!stages.empty() && *keep > stages.back().keep) {
-            return bad("schedule piece " + in_quotes(piece) + " keeps more tokens than the piece before it");
+            return bad_text("schedule piece " + in_quotes(piece) +
+                            " keeps more tokens than the piece before it");
         }
         stages.push_back({*layer, *keep});
     }
@@ -88,9 +91,10 @@ Result<std::vector<std::size_t>> parse_stage_layers(std::string_view text) {
     std::vector<std::size_t> layers;
     for (const std::string_view piece : base::split(text, ',')) {
         const auto layer = base::parse_size(piece);
-        if (!layer) return bad("stage " + in_quotes(piece) + " is not a decoder layer counted from 0");
+        if (!layer) return bad_text("stage " + in_quotes(piece) + " is not a decoder layer counted from 0");
         if (!layers.empty() && *layer <= layers.back()) {
-            return bad("stage " + in_quotes(piece) + " is not at a later layer than the stage before it");
+            return bad_text("stage " + in_quotes(piece) +
+                            " is not at a later layer than the stage before it");
         }
         layers.push_back(*layer);
     }
@@ -101,7 +105,7 @@ Result<std::vector<std::size_t>> parse_stage_shape(std::string_view text) {
     std::vector<std::size_t> shape;
     for (const std::string_view piece : base::split(text, ',')) {
         const auto proportion = base::parse_size(piece);
-        if (!proportion) return bad("proportion " + in_quotes(piece) + " is not a whole number");
+        if (!proportion) return bad_text("proportion " + in_quotes(piece) + " is not a whole number");
         shape.push_back(*proportion);
     }
     return shape;

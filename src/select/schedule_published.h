@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace clasp::select {
+namespace clasp::scheduling {
 
 struct PublishedSchedule {
     std::string_view name;
@@ -22,4 +22,4 @@ inline constexpr std::array<PublishedSchedule, 3> kPublished = {{
     {"paper-192", 192, {300, 200, 110}},
 }};
 
-}  // namespace clasp::select
+}  // namespace clasp::scheduling

@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "select/schedule_published.h"
 
-namespace clasp::select {
+namespace clasp::scheduling {
 namespace {
 
 using Counts = std::vector<std::size_t>;
@@ -193,4 +193,4 @@ std::vector<std::size_t> solve_counts(const SolveProblem& problem) {
     return counts;
 }
 
-}  // namespace clasp::select
+}  // namespace clasp::scheduling

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace clasp::select {
+namespace clasp::scheduling {
 
 struct SolveProblem {
     std::size_t n_visual = 0;
@@ -30,4 +30,4 @@ std::vector<double> keep_shape(double budget_share, std::size_t n_stages);
 // whole tokens allow. The budget must lie between smallest_budget() and n_visual.
 std::vector<std::size_t> solve_counts(const SolveProblem& problem);
 
-}  // namespace clasp::select
+}  // namespace clasp::scheduling

@@ -23,7 +23,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-std::string scratch_file(const std::string& name, const std::string& text) {
+std::string shell_file(const std::string& name, const std::string& text) {
     const std::string path = std::string(test::scratch_dir()) + "/" + name;
     std::ofstream(path) << text;
     return path;
@@ -53,7 +53,7 @@ std::vector<std::string> offers(const std::vector<std::string>& words, const std
     for (const std::string& word : words) script += " '" + word + "'";
     script += ")\nCOMP_CWORD=" + std::to_string(words.size()) +
               "\n_clasp_vlm\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n";
-    const ShellOutcome result = shell("bash --norc --noprofile " + scratch_file("offers.bash", script));
+    const ShellOutcome result = shell("bash --norc --noprofile " + shell_file("offers.bash", script));
     EXPECT_EQ(result.code, 0) << result.out;
     std::vector<std::string> list;
     std::istringstream lines(result.out);
@@ -110,17 +110,17 @@ TEST(Completion, BashOffersModelsMethodsAndFiles) {
 
 TEST(Completion, ZshAndFishReadTheirScripts) {
     if (is_installed("zsh")) {
-        const ShellOutcome zsh = shell("zsh -n " + scratch_file("_clasp-vlm", zsh_completion()));
+        const ShellOutcome zsh = shell("zsh -n " + shell_file("_clasp-vlm", zsh_completion()));
         EXPECT_EQ(zsh.code, 0) << zsh.out;
         EXPECT_EQ(zsh.out, "");
     }
     if (is_installed("fish")) {
         const ShellOutcome fish =
-            shell("fish --no-execute " + scratch_file("clasp-vlm.fish", fish_completion()));
+            shell("fish --no-execute " + shell_file("clasp-vlm.fish", fish_completion()));
         EXPECT_EQ(fish.code, 0) << fish.out;
         // Not only read: asked.
         const ShellOutcome offered =
-            shell("fish --no-config -c 'source " + scratch_file("clasp-vlm.fish", fish_completion()) +
+            shell("fish --no-config -c 'source " + shell_file("clasp-vlm.fish", fish_completion()) +
                   "; complete -C \"clasp-vlm route --router l\"'");
         EXPECT_THAT(offered.out, HasSubstr("llm")) << offered.out;
     }
@@ -138,7 +138,7 @@ TEST(ManPage, HasItsSectionsAndEveryCommand) {
 }
 
 TEST(ManPage, FormattersHaveNothingToSay) {
-    const std::string path = scratch_file("clasp-vlm.1", table_as_man_page());
+    const std::string path = shell_file("clasp-vlm.1", table_as_man_page());
     if (is_installed("mandoc")) {
         // A page that is made at build time has no date.
         const ShellOutcome lint = shell("mandoc -T lint -W warning " + path + " | grep -v 'missing date'");

@@ -149,13 +149,13 @@ TEST_P(ArchitectureStages, DecodingEqualsRecomputing) {
     }
 }
 
-std::vector<std::string> architectures() {
+std::vector<std::string> architecture_names() {
     std::vector<std::string> names;
     for (const model::TextFamily& family : model::text_families()) names.emplace_back(family.architecture);
     return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ArchitectureStages, testing::ValuesIn(architectures()),
+INSTANTIATE_TEST_SUITE_P(All, ArchitectureStages, testing::ValuesIn(architecture_names()),
                          [](const auto& test) { return test.param; });
 
 }  // namespace

@@ -62,23 +62,23 @@ std::vector<Logits> together(Executor& executor, const std::vector<NextToken>& b
     return rows;
 }
 
-struct Case {
+struct StepCase {
     std::string name;
     RandomLlama spec;
     ggml_type kv_type;
     double tolerance;  // of relative_distance()
 };
 
-void PrintTo(const Case& c, std::ostream* out) {
+void PrintTo(const StepCase& c, std::ostream* out) {
     *out << c.name;
 }
 
-class BatchStep : public testing::TestWithParam<Case> {};
+class BatchStep : public testing::TestWithParam<StepCase> {};
 
 // One row is the same graph, so the same bits. For more ggml takes other kernels for F32 and F16 weights;
 // quantised ones gave the same bits on x86, but nobody promises that.
 TEST_P(BatchStep, GivesEachSequenceWhatItGetsAlone) {
-    const Case& c = GetParam();
+    const StepCase& c = GetParam();
     const auto model = test::load_random_llama("batch_" + c.name, c.spec);
     auto made = Executor::create(model);
     ASSERT_TRUE(made.ok());
@@ -117,7 +117,7 @@ TEST_P(BatchStep, GivesEachSequenceWhatItGetsAlone) {
     }
 }
 
-RandomLlama wide(ggml_type type) {
+RandomLlama wide_llama(ggml_type type) {
     return {.n_layers = 6, .width = 256, .n_heads = 4, .n_kv_heads = 2, .ffn_width = 512, .type = type};
 }
 
@@ -132,26 +132,26 @@ RandomLlama narrow(std::int32_t n_kv_heads, bool has_fused_qkv) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, BatchStep,
-                         testing::Values(Case{"f32", wide(GGML_TYPE_F32), GGML_TYPE_F32, 1e-4},
-                                         Case{"f32_half", wide(GGML_TYPE_F32), GGML_TYPE_F16, 5e-3},
-                                         Case{"f16", wide(GGML_TYPE_F16), GGML_TYPE_F16, 5e-3},
-                                         Case{"q8_0", wide(GGML_TYPE_Q8_0), GGML_TYPE_F16, 2e-2},
-                                         Case{"q4_0", wide(GGML_TYPE_Q4_0), GGML_TYPE_F16, 2e-2},
-                                         Case{"one_key_head", narrow(1, false), GGML_TYPE_F32, 1e-4},
-                                         Case{"three_key_heads", narrow(3, true), GGML_TYPE_F32, 1e-4}),
+                         testing::Values(StepCase{"f32", wide_llama(GGML_TYPE_F32), GGML_TYPE_F32, 1e-4},
+                                         StepCase{"f32_half", wide_llama(GGML_TYPE_F32), GGML_TYPE_F16, 5e-3},
+                                         StepCase{"f16", wide_llama(GGML_TYPE_F16), GGML_TYPE_F16, 5e-3},
+                                         StepCase{"q8_0", wide_llama(GGML_TYPE_Q8_0), GGML_TYPE_F16, 2e-2},
+                                         StepCase{"q4_0", wide_llama(GGML_TYPE_Q4_0), GGML_TYPE_F16, 2e-2},
+                                         StepCase{"one_key_head", narrow(1, false), GGML_TYPE_F32, 1e-4},
+                                         StepCase{"three_key_heads", narrow(3, true), GGML_TYPE_F32, 1e-4}),
                          [](const auto& test) { return test.param.name; });
 
-std::shared_ptr<const model::TextModel> six_layers() {
-    static const auto model = test::load_random_llama("batch", wide(GGML_TYPE_F32));
+std::shared_ptr<const model::TextModel> six_layer_model() {
+    static const auto model = test::load_random_llama("batch", wide_llama(GGML_TYPE_F32));
     return model;
 }
 
 TEST(BatchStepOrder, CompanionsMakeNoDifference) {
-    auto made = Executor::create(six_layers());
+    auto made = Executor::create(six_layer_model());
     Executor& executor = **made;
-    Sequence a = prompt(executor, six_layers(), kSpecs[0]);
-    Sequence b = prompt(executor, six_layers(), kSpecs[1]);
-    Sequence c = prompt(executor, six_layers(), kSpecs[2]);
+    Sequence a = prompt(executor, six_layer_model(), kSpecs[0]);
+    Sequence b = prompt(executor, six_layer_model(), kSpecs[1]);
+    Sequence c = prompt(executor, six_layer_model(), kSpecs[2]);
     const auto with_b = together(executor, {{&a, 5}, {&b, 6}});
     ASSERT_TRUE(a.cut_back(a.n_prompt()).ok());
     const auto with_c = together(executor, {{&c, 7}, {&a, 5}});
@@ -160,7 +160,7 @@ TEST(BatchStepOrder, CompanionsMakeNoDifference) {
 
 // Sequences join and leave between steps; one is forked from another on the way.
 TEST(BatchStepOrder, SequencesJoinAndLeave) {
-    auto made = Executor::create(six_layers());
+    auto made = Executor::create(six_layer_model());
     Executor& executor = **made;
     std::vector<Sequence> batched;
     std::vector<Sequence> single;
@@ -171,8 +171,9 @@ TEST(BatchStepOrder, SequencesJoinAndLeave) {
         tokens.push_back(token);
     };
     const auto start = [&](std::size_t i) {
-        join(prompt(executor, six_layers(), kSpecs[i], GGML_TYPE_F32),
-             prompt(executor, six_layers(), kSpecs[i], GGML_TYPE_F32), 20 + static_cast<std::int32_t>(i));
+        join(prompt(executor, six_layer_model(), kSpecs[i], GGML_TYPE_F32),
+             prompt(executor, six_layer_model(), kSpecs[i], GGML_TYPE_F32),
+             20 + static_cast<std::int32_t>(i));
     };
     const auto run = [&](const std::vector<std::size_t>& who) {
         std::vector<NextToken> batch;
@@ -205,9 +206,9 @@ TEST(BatchStepOrder, SequencesJoinAndLeave) {
 }
 
 TEST(BatchStepOrder, TheSameForkTwiceGivesTheSameRows) {
-    auto made = Executor::create(six_layers());
+    auto made = Executor::create(six_layer_model());
     Executor& executor = **made;
-    Sequence a = prompt(executor, six_layers(), kSpecs[0]);
+    Sequence a = prompt(executor, six_layer_model(), kSpecs[0]);
     auto b = a.fork();
     auto c = a.fork(3);
     for (std::int32_t step = 0; step < 3; ++step) {
@@ -283,11 +284,11 @@ TEST(BatchStepThreads, ChangeNoNumber) {
 }
 
 TEST(BatchStepErrors, LeaveEverySequenceAsItWas) {
-    auto made = Executor::create(six_layers());
+    auto made = Executor::create(six_layer_model());
     Executor& executor = **made;
-    Sequence a = prompt(executor, six_layers(), kSpecs[0]);
-    Sequence b = prompt(executor, six_layers(), {.n_image = 10, .room = 0});
-    auto empty = Sequence::create(six_layers());
+    Sequence a = prompt(executor, six_layer_model(), kSpecs[0]);
+    Sequence b = prompt(executor, six_layer_model(), {.n_image = 10, .room = 0});
+    auto empty = Sequence::create(six_layer_model());
     const auto status = [&](const std::vector<NextToken>& batch, const std::atomic<bool>* cancel = nullptr) {
         return executor.step(batch, cancel).status();
     };
@@ -304,16 +305,16 @@ TEST(BatchStepErrors, LeaveEverySequenceAsItWas) {
     EXPECT_EQ(a.tokens().size(), a.n_prompt());
     EXPECT_EQ(b.tokens().size(), b.n_prompt());
 
-    Sequence straight = prompt(executor, six_layers(), kSpecs[0]);
+    Sequence straight = prompt(executor, six_layer_model(), kSpecs[0]);
     EXPECT_EQ(alone(executor, a, 5), alone(executor, straight, 5));
 }
 
 // Between a prompt and single steps a workspace must not grow with every token.
 TEST(BatchStepMemory, WorkspaceStaysAsItIsWhileTheSameSequencesGoOn) {
-    auto made = Executor::create(six_layers());
+    auto made = Executor::create(six_layer_model());
     Executor& executor = **made;
-    Sequence a = prompt(executor, six_layers(), kSpecs[1]);
-    Sequence b = prompt(executor, six_layers(), kSpecs[5]);
+    Sequence a = prompt(executor, six_layer_model(), kSpecs[1]);
+    Sequence b = prompt(executor, six_layer_model(), kSpecs[5]);
     together(executor, {{&a, 5}, {&b, 6}});
     const std::size_t bytes = executor.workspace_bytes();
     for (std::int32_t step = 0; step < 5; ++step) together(executor, {{&a, 5}, {&b, 6}});

@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint32_t kSide = 96;  // of the pictures, in pixels
 
 // A 24-bit BMP whose values vary from place to place.
-std::string picture(std::uint32_t seed) {
+std::string seeded_picture(std::uint32_t seed) {
     return test::make_bmp(kSide, kSide, [seed](std::uint32_t i) { return i * (i / 97 + seed) % 251; });
 }
 
@@ -78,8 +78,8 @@ class BeforeDecoder : public testing::Test {
         return answer.ok() ? std::move(answer).value() : Answer();
     }
 
-    std::string first_ = picture(3);
-    std::string second_ = picture(8);
+    std::string first_ = seeded_picture(3);
+    std::string second_ = seeded_picture(8);
 };
 
 const std::vector<std::string>& names() {

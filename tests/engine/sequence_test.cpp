@@ -21,7 +21,7 @@ using test::SequenceCase;
 using testing::HasSubstr;
 using Logits = std::vector<float>;
 
-std::shared_ptr<const model::TextModel> six_layers() {
+std::shared_ptr<const model::TextModel> small_layers() {
     static const auto model = test::load_random_llama("sequence", {.n_layers = 6});
     return model;
 }
@@ -30,19 +30,19 @@ constexpr std::int32_t kRoom = 8;
 
 // A prompt of text and an image that lost tokens at two stages.
 SequenceCase pruned_case(std::uint64_t seed = 7) {
-    return {*six_layers(), {.n_image = 90, .pruning = Pruning::WithMasses, .room = kRoom, .seed = seed}};
+    return {*small_layers(), {.n_image = 90, .pruning = Pruning::WithMasses, .room = kRoom, .seed = seed}};
 }
 
 class SequenceOperations : public testing::Test {
    protected:
     void SetUp() override {
-        auto made = Executor::create(six_layers());
+        auto made = Executor::create(small_layers());
         ASSERT_TRUE(made.ok());
         executor_ = std::move(made).value();
     }
 
     Sequence prompt(const SequenceCase& of) {
-        auto sequence = Sequence::create(six_layers());
+        auto sequence = Sequence::create(small_layers());
         const auto result = executor_->prefill(*sequence, of.request());
         EXPECT_TRUE(result.ok()) << result.status().message();
         return std::move(sequence).value();
@@ -124,7 +124,7 @@ TEST_F(SequenceOperations, AForkTakesTheRoomItIsGiven) {
     EXPECT_EQ(step(*fork, 40), step(sequence, 40));
     EXPECT_EQ(sequence.fork(2048).status().code(), Code::TooLarge);
     EXPECT_EQ(sequence.fork(-1).status().code(), Code::InvalidArgument);
-    EXPECT_EQ(Sequence::create(six_layers())->fork().status().code(), Code::InvalidArgument);
+    EXPECT_EQ(Sequence::create(small_layers())->fork().status().code(), Code::InvalidArgument);
 }
 
 TEST_F(SequenceOperations, MoreRoomChangesNoBit) {
@@ -180,7 +180,7 @@ TEST_F(SequenceOperations, ExtendingByOneIsAStep) {
 
 TEST_F(SequenceOperations, ExtendingIsStepByStepButForRounding) {
     for (const Pruning pruning : {Pruning::None, Pruning::Plain, Pruning::WithMasses, Pruning::Compact}) {
-        const SequenceCase of(*six_layers(), {.n_image = 90, .pruning = pruning, .room = kRoom});
+        const SequenceCase of(*small_layers(), {.n_image = 90, .pruning = pruning, .room = kRoom});
         Sequence sequence = prompt(of);
         Sequence straight = prompt(of);
         const std::vector<std::int32_t> tokens = {40, 41, 42, 43, 44};
@@ -210,7 +210,7 @@ TEST_F(SequenceOperations, ExtendingIsPrefillingTheWhole) {
     PrefillRequest request = of.request();
     request.parts = longer;
     request.room = 1;
-    auto whole = Sequence::create(six_layers());
+    auto whole = Sequence::create(small_layers());
     const auto expected = executor_->prefill(*whole, request);
     ASSERT_TRUE(expected.ok()) << expected.status().message();
     EXPECT_LT(test::relative_distance(found, expected->logits), 5e-3);
@@ -220,20 +220,20 @@ TEST_F(SequenceOperations, ExtendingIsPrefillingTheWhole) {
 
 // With pieces of the same shape the same kernels run over the same cells.
 TEST_F(SequenceOperations, ExtendingIsThePieceOfAPromptToTheBit) {
-    const SequenceCase of(*six_layers(), {.n_image = 59, .pruning = Pruning::None, .room = 72});
+    const SequenceCase of(*small_layers(), {.n_image = 59, .pruning = Pruning::None, .room = 72});
     ASSERT_EQ(of.prompt().n_rows(), 72U);
     std::vector<std::int32_t> more;
     for (std::int32_t i = 0; i < 72; ++i) more.push_back(20 + i);
-    auto pieces = Executor::create(six_layers(), {.batch_rows = 72});
+    auto pieces = Executor::create(small_layers(), {.batch_rows = 72});
     ASSERT_TRUE(pieces.ok());
-    auto sequence = Sequence::create(six_layers());
+    auto sequence = Sequence::create(small_layers());
     ASSERT_TRUE((*pieces)->prefill(*sequence, of.request()).ok());
     const auto found = (*pieces)->extend(*sequence, more);
     ASSERT_TRUE(found.ok()) << found.status().message();
 
     std::vector<PromptPart> longer = of.prompt().parts();
     longer.push_back({.tokens = more});
-    auto whole = Sequence::create(six_layers());
+    auto whole = Sequence::create(small_layers());
     const auto expected = (*pieces)->prefill(*whole, {.parts = longer});
     EXPECT_EQ(Logits(found->begin(), found->end()), expected->logits);
 }
@@ -241,10 +241,10 @@ TEST_F(SequenceOperations, ExtendingIsThePieceOfAPromptToTheBit) {
 TEST_F(SequenceOperations, LongExtensionsGoInPieces) {
     std::vector<std::int32_t> more;
     for (std::int32_t i = 0; i < 20; ++i) more.push_back(20 + i);
-    const SequenceCase of(*six_layers(), {.n_image = 30, .pruning = Pruning::WithMasses, .room = 20});
+    const SequenceCase of(*small_layers(), {.n_image = 30, .pruning = Pruning::WithMasses, .room = 20});
     Sequence straight = prompt(of);
     const Logits expected = extend(straight, more);
-    auto pieces = Executor::create(six_layers(), {.batch_rows = 7});
+    auto pieces = Executor::create(small_layers(), {.batch_rows = 7});
     Sequence sequence = prompt(of);
     const auto found = (*pieces)->extend(sequence, more);
     ASSERT_TRUE(found.ok()) << found.status().message();
@@ -270,15 +270,15 @@ TEST_F(SequenceOperations, WhatCannotBeExtendedIsSaid) {
     EXPECT_THAT(status.message(), HasSubstr("no room for 9 tokens after position 102, but for 8"));
     EXPECT_EQ(sequence.tokens().size(), 103U) << "nothing has happened";
 
-    auto empty = Sequence::create(six_layers());
+    auto empty = Sequence::create(small_layers());
     EXPECT_EQ(executor_->step(*empty, 5).status().code(), Code::InvalidArgument);
     const auto other_model = test::load_random_llama("sequence_other", {});
     auto stranger = Sequence::create(other_model);
     EXPECT_EQ(executor_->prefill(*stranger, pruned_case().request()).status().code(), Code::InvalidArgument);
     EXPECT_EQ(executor_->step(*stranger, 5).status().code(), Code::InvalidArgument);
-    EXPECT_EQ(Sequence::create(six_layers(), {.kv_type = GGML_TYPE_Q8_0}).status().code(),
+    EXPECT_EQ(Sequence::create(small_layers(), {.kv_type = GGML_TYPE_Q8_0}).status().code(),
               Code::InvalidArgument);
-    EXPECT_EQ(Executor::create(six_layers(), {.batch_rows = 0}).status().code(), Code::InvalidArgument);
+    EXPECT_EQ(Executor::create(small_layers(), {.batch_rows = 0}).status().code(), Code::InvalidArgument);
 }
 
 // ---- Prompts in steps ----
@@ -294,21 +294,21 @@ class PrefillSteps : public testing::TestWithParam<Steps> {};
 TEST_P(PrefillSteps, AreThePromptInOneGoToTheBit) {
     for (const std::int32_t batch_rows : {2048, 40}) {
         const SequenceCase of(
-            *six_layers(),
+            *small_layers(),
             {.n_image = 90, .pruning = GetParam().pruning, .mode = GetParam().mode, .room = kRoom});
-        auto executor = Executor::create(six_layers(), {.batch_rows = batch_rows});
-        auto whole = Sequence::create(six_layers());
+        auto executor = Executor::create(small_layers(), {.batch_rows = batch_rows});
+        auto whole = Sequence::create(small_layers());
         const auto expected = (*executor)->prefill(*whole, of.request());
         ASSERT_TRUE(expected.ok()) << expected.status().message();
         const auto next = (*executor)->step(*whole, 30);
         const Logits expected_next(next->begin(), next->end());
 
         // Another sequence decodes between the steps.
-        const SequenceCase neighbour_case(*six_layers(), {.n_image = 20, .room = 12, .seed = 3});
-        auto neighbour = Sequence::create(six_layers());
+        const SequenceCase neighbour_case(*small_layers(), {.n_image = 20, .room = 12, .seed = 3});
+        auto neighbour = Sequence::create(small_layers());
         ASSERT_TRUE((*executor)->prefill(*neighbour, neighbour_case.request()).ok());
         for (const std::size_t n : {1U, 2U, 4U, 6U, 100U}) {
-            auto sequence = Sequence::create(six_layers());
+            auto sequence = Sequence::create(small_layers());
             auto run = (*executor)->start(*sequence, of.request());
             ASSERT_TRUE(run.ok()) << run.status().message();
             for (std::size_t done = 0; !(*run)->is_done();) {
@@ -340,8 +340,8 @@ INSTANTIATE_TEST_SUITE_P(Ways, PrefillSteps,
 
 TEST(PrefillGivenUp, LeavesTheSequenceEmpty) {
     const SequenceCase of = pruned_case();
-    auto executor = Executor::create(six_layers());
-    auto sequence = Sequence::create(six_layers());
+    auto executor = Executor::create(small_layers());
+    auto sequence = Sequence::create(small_layers());
     {
         auto run = (*executor)->start(*sequence, of.request());
         ASSERT_TRUE((*run)->advance(3).ok());

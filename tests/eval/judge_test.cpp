@@ -21,14 +21,14 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-constexpr double kTolerance = 0.05;
+constexpr double kJudgeTolerance = 0.05;
 
 TEST(LlavaBench, RecordedReviews) {
     const Scores scores = score_fixture("llava-bench", "llava-bench", "llava-bench/answers/model.jsonl",
                                         "llava-bench/reviews/model-eval1.jsonl");
-    EXPECT_NEAR(metric(scores, "conv"), 75.0, kTolerance);
-    EXPECT_NEAR(metric(scores, "detail"), 50.0, kTolerance);
-    EXPECT_NEAR(metric(scores, "complex"), 100.0, kTolerance);  // -1 over -1: unreadable, and kept
+    EXPECT_NEAR(metric(scores, "conv"), 75.0, kJudgeTolerance);
+    EXPECT_NEAR(metric(scores, "detail"), 50.0, kJudgeTolerance);
+    EXPECT_NEAR(metric(scores, "complex"), 100.0, kJudgeTolerance);  // -1 over -1: unreadable, and kept
     EXPECT_NEAR(scores.headline.value, 100.0 * 9.5 / 16.0, 1e-9);
     EXPECT_EQ(metric(scores, "unreadable"), 0.0);
     EXPECT_THAT(scores.item_scores, ElementsAre(0.6, 0.45, 0.0));
@@ -48,7 +48,7 @@ TEST(LlavaBench, UnreadableRepliesCountAsMinusOne) {
     const Scores scores =
         benchmark("llava-bench").score(dataset, in_item_order(dataset, {}), &judgements).value();
     EXPECT_EQ(metric(scores, "unreadable"), 2.0);  // "9, 4.5" has three parts
-    EXPECT_NEAR(metric(scores, "detail"), 100.0, kTolerance);
+    EXPECT_NEAR(metric(scores, "detail"), 100.0, kJudgeTolerance);
     EXPECT_EQ(metric(scores, "unjudged"), 0.0);
 }
 
@@ -72,7 +72,7 @@ TEST(LlavaBench, RequestHoldsEverything) {
 
 TEST(MmVet, MeanOfTheRuns) {
     const Scores scores = score_fixture("mm-vet", "mm-vet", "mm-vet/answers.jsonl", "mm-vet/grades.json");
-    EXPECT_NEAR(scores.headline.value, 50.0, kTolerance);
+    EXPECT_NEAR(scores.headline.value, 50.0, kJudgeTolerance);
     EXPECT_NEAR(metric(scores, "capability.ocr"), 32.5, 1e-9);
     EXPECT_NEAR(metric(scores, "capability.rec"), 50.0, 1e-9);
     EXPECT_NEAR(metric(scores, "combination.rec"), 85.0, 1e-9);

@@ -14,9 +14,9 @@ namespace clasp::image {
 
 namespace {
 
-using Bytes = std::vector<std::uint8_t>;
+using Buffer = std::vector<std::uint8_t>;
 
-void put(Bytes& bytes, std::uint32_t value, std::size_t n) {
+void put(Buffer& bytes, std::uint32_t value, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) bytes.push_back(static_cast<std::uint8_t>(value >> (8 * i)));
 }
 
@@ -25,15 +25,15 @@ struct Bitmap {
     std::int32_t height = 0;
     std::uint32_t bits = 24;
     std::uint32_t compression = 0;
-    Bytes palette = {};  // blue, green, red, 0 (three bytes each in a core header)
-    Bytes masks = {};    // after a 40-byte header
-    Bytes pixels = {};
+    Buffer palette = {};  // blue, green, red, 0 (three bytes each in a core header)
+    Buffer masks = {};    // after a 40-byte header
+    Buffer pixels = {};
     std::uint32_t header_bytes = 40;
     std::uint32_t n_colours = 0;
 };
 
-Bytes write(const Bitmap& bitmap) {
-    Bytes out = {'B', 'M'};
+Buffer write(const Bitmap& bitmap) {
+    Buffer out = {'B', 'M'};
     const auto offset =
         static_cast<std::uint32_t>(14 + bitmap.header_bytes + bitmap.masks.size() + bitmap.palette.size());
     put(out, offset + static_cast<std::uint32_t>(bitmap.pixels.size()), 4);
@@ -83,7 +83,8 @@ constexpr Rgb kBlack = {0, 0, 0};
 constexpr Rgb kRed = {255, 0, 0};
 constexpr Rgb kGreen = {0, 255, 0};
 constexpr Rgb kBlue = {0, 0, 255};
-const Bytes kFourColours = {0, 0, 0, 0, 0, 0, 255, 0, 0, 255, 0, 0, 255, 0, 0, 0};  // black, red, green, blue
+const Buffer kFourColours = {0, 0,   0, 0, 0,   0, 255, 0,
+                             0, 255, 0, 0, 255, 0, 0,   0};  // black, red, green, blue
 
 void expect_pixels(const Bitmap& bitmap, const std::vector<Rgb>& want) {
     const auto image = decode(bitmap);
@@ -267,7 +268,7 @@ TEST(Bmp, EveryTruncationIsAnErrorOrPartial) {
     bitmap.palette = kFourColours;
     bitmap.n_colours = 4;
     bitmap.pixels = {3, 0x12, 0, 0, 0, 3, 0x12, 0x30, 0, 0, 3, 0x33, 0, 1};
-    const Bytes bytes = write(bitmap);
+    const Buffer bytes = write(bitmap);
     ASSERT_TRUE(decode_image(bytes).ok());
     for (std::size_t size = 0; size + 2 < bytes.size(); ++size) {
         const auto image = decode_image(std::span(bytes).first(size));

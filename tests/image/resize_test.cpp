@@ -18,7 +18,7 @@ using testing::noise_image;
 
 namespace {
 
-struct Reference {
+struct ResizeReference {
     Size from;
     Size to;
     Filter filter;
@@ -26,7 +26,7 @@ struct Reference {
 };
 
 // Made by tests/data/images/pillow_reference.py with Pillow 9.4.0.
-constexpr Reference kPillow[] = {
+constexpr ResizeReference kPillowResize[] = {
     {{97, 61}, {33, 40}, Filter::Bilinear, 0x3FFD07DF6E98B8DE},
     {{97, 61}, {33, 40}, Filter::Bicubic, 0x7A8120BF66284D46},
     {{97, 61}, {33, 40}, Filter::Lanczos, 0xBFBC4228B14534A3},
@@ -48,7 +48,7 @@ constexpr Reference kPillow[] = {
 };
 
 TEST(Resize, EqualsPillowToTheBit) {
-    for (const Reference& reference : kPillow) {
+    for (const ResizeReference& reference : kPillowResize) {
         const auto image =
             resize(noise_image(reference.from.width, reference.from.height), reference.to, reference.filter);
         ASSERT_TRUE(image.ok()) << image.status().message();

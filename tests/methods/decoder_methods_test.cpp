@@ -22,8 +22,8 @@ namespace {
 
 using test::FakeModel;
 using test::make_setup;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 const FakeModel kLlava = {.grid = {24, 24}};
 
@@ -341,9 +341,9 @@ TEST(Sparsevlm, CorrectedScoresDivideByTheBiasAndTakeTheBestHeads) {
     const FeatureView table = {rows.data(), 2, 3, 3};
     const FeatureView divisor = {bias.data(), 1, 3, 3};
     const auto best = corrected_scores(table, divisor, 2, 1);
-    EXPECT_THAT(best, testing::Pointwise(testing::FloatNear(1e-6F), {.05F, .2F, .6F}));
+    EXPECT_THAT(best, ::testing::Pointwise(::testing::FloatNear(1e-6F), {.05F, .2F, .6F}));
     const auto both = corrected_scores(table, divisor, 2, 2);
-    EXPECT_THAT(both, testing::Pointwise(testing::FloatNear(1e-6F), {.125F, .15F, .4F}));
+    EXPECT_THAT(both, ::testing::Pointwise(::testing::FloatNear(1e-6F), {.125F, .15F, .4F}));
 }
 
 TEST(Mustdrop, KeepsKeyTokensFirstAndThenTheLargerRatio) {

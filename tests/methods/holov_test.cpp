@@ -12,16 +12,16 @@ namespace {
 using namespace testing;
 
 // Steps 1 to 4 of the authors' code on plain vectors; quotas may exceed their chunk.
-struct Reference {
+struct HolovReference {
     std::vector<std::size_t> begins;
     std::vector<std::size_t> sizes;
     std::vector<double> scores;
     std::vector<std::size_t> quotas;
 };
 
-Reference reference(const Rows& features, const std::vector<float>& attention, std::size_t keep,
-                    std::size_t n_chunks) {
-    Reference result;
+HolovReference holov_reference(const Rows& features, const std::vector<float>& attention, std::size_t keep,
+                               std::size_t n_chunks) {
+    HolovReference result;
     const std::size_t n = features.size();
     std::size_t begin = 0;
     for (std::size_t c = 0; c < n_chunks; ++c) {
@@ -78,7 +78,7 @@ TEST(Holov, AgreesWithTheStepsOnPlainVectors) {
     for (unsigned seed = 0; seed < 20; ++seed) {
         const std::vector<float> features = random_numbers(100 * 6, seed);
         const std::vector<float> attention = random_attention(100, seed + 10);
-        const Reference expected = reference(as_rows(features, 6), attention, 23, 7);
+        const HolovReference expected = holov_reference(as_rows(features, 6), attention, 23, 7);
         std::vector<TokenIndex> kept;
         for (std::size_t c = 0; c < 7; ++c) {
             const std::size_t begin = expected.begins[c];

@@ -24,7 +24,7 @@ using test::FakeModel;
 using test::make_setup;
 using test::Outcome;
 
-class EveryMethod : public testing::TestWithParam<Method> {};
+class EveryMethod : public ::testing::TestWithParam<Method> {};
 
 // What a run decided, as numbers that can be compared.
 std::vector<TokenIndex> decisions(const Outcome& outcome) {
@@ -106,7 +106,7 @@ TEST_P(EveryMethod, TreatsEachImageOfARequestAlike) {
     EXPECT_FALSE(decisions(*first).empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EveryMethod, testing::ValuesIn(all_methods().begin(), all_methods().end()),
+INSTANTIATE_TEST_SUITE_P(All, EveryMethod, ::testing::ValuesIn(all_methods().begin(), all_methods().end()),
                          [](const auto& param_info) {
                              std::string name(param_info.param.name);
                              std::replace(name.begin(), name.end(), '+', 'P');

@@ -13,8 +13,8 @@ namespace {
 using namespace testing;
 
 // Steps 1 to 3 with cosines taken anew from the vectors in each round.
-std::vector<TokenIndex> reference(const Rows& features, const std::vector<float>& attention,
-                                  std::size_t n_important, std::size_t n_diverse) {
+std::vector<TokenIndex> vispruner_reference(const Rows& features, const std::vector<float>& attention,
+                                            std::size_t n_important, std::size_t n_diverse) {
     const std::vector<TokenIndex> order = by_score(attention);
     std::vector<TokenIndex> kept(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n_important));
     std::vector<TokenIndex> list(order.begin() + static_cast<std::ptrdiff_t>(n_important), order.end());
@@ -56,7 +56,8 @@ TEST(Vispruner, AgreesWithTheStepsOnPlainVectors) {
         for (const std::size_t keep : {2U, 21U, 64U}) {
             const auto plan = vispruner(attention, gram.view(), keep, {});
             ASSERT_TRUE(plan.ok());
-            EXPECT_EQ(plan->kept, reference(as_rows(features, 8), attention, keep / 2, keep - keep / 2));
+            EXPECT_EQ(plan->kept,
+                      vispruner_reference(as_rows(features, 8), attention, keep / 2, keep - keep / 2));
         }
     }
 }

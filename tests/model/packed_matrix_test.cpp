@@ -10,7 +10,7 @@
 namespace clasp::model {
 namespace {
 
-struct Shape {
+struct MatrixShape {
     std::size_t n_inputs;
     std::size_t n_outputs;
     std::size_t n_rows;
@@ -24,7 +24,7 @@ struct Problem {
     std::vector<float> packed;  // only its bytes and alignment matter
 };
 
-Problem make(const Shape& shape, float outlier = 1.0F) {
+Problem make(const MatrixShape& shape, float outlier = 1.0F) {
     std::mt19937 random(7);
     std::normal_distribution<float> normal;
     Problem problem;
@@ -45,7 +45,7 @@ Problem make(const Shape& shape, float outlier = 1.0F) {
     return problem;
 }
 
-std::vector<double> exact(const Problem& problem, const Shape& shape) {
+std::vector<double> exact(const Problem& problem, const MatrixShape& shape) {
     std::vector<double> y;
     for (std::size_t row = 0; row < shape.n_rows; ++row) {
         for (std::size_t output = 0; output < shape.n_outputs; ++output) {
@@ -60,7 +60,7 @@ std::vector<double> exact(const Problem& problem, const Shape& shape) {
     return y;
 }
 
-std::vector<float> multiply(const Problem& problem, const Shape& shape, Epilogue epilogue,
+std::vector<float> multiply(const Problem& problem, const MatrixShape& shape, Epilogue epilogue,
                             std::size_t n_parts = 1, KernelSet kernels = fastest_kernels()) {
     std::vector<float> y(shape.n_rows * shape.n_outputs, NAN);
     for (std::size_t part = 0; part < n_parts; ++part) {
@@ -80,7 +80,7 @@ double rms_error(const std::vector<float>& got, const std::vector<double>& wante
     return std::sqrt(difference / total);
 }
 
-class Packed : public ::testing::TestWithParam<Shape> {};
+class Packed : public ::testing::TestWithParam<MatrixShape> {};
 
 TEST_P(Packed, IsCloseToTheExactProduct) {
     const Problem problem = make(GetParam());
@@ -123,19 +123,20 @@ TEST_P(Packed, EpiloguesMatchTheirFormulas) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Packed,
-                         ::testing::Values(Shape{16, 16, 1}, Shape{256, 32, 6}, Shape{272, 48, 7},
-                                           Shape{608, 64, 13}, Shape{1024, 32, 5},
+                         ::testing::Values(MatrixShape{16, 16, 1}, MatrixShape{256, 32, 6},
+                                           MatrixShape{272, 48, 7}, MatrixShape{608, 64, 13},
+                                           MatrixShape{1024, 32, 5},
                                            // more than is done at once: 150 rows, 1024 inputs
-                                           Shape{1296, 32, 511}));
+                                           MatrixShape{1296, 32, 511}));
 
 TEST(PackedMatrix, OutliersSpoilOnlyTheirOwnBlock) {
-    const Shape shape = {1024, 32, 6};
+    const MatrixShape shape = {1024, 32, 6};
     const Problem problem = make(shape, 200.0F);
     EXPECT_LT(rms_error(multiply(problem, shape, Epilogue::None), exact(problem, shape)), 2e-3);
 }
 
 TEST(PackedMatrix, ExtremeValuesDoNotOverflow) {
-    const Shape shape = {512, 16, 6};
+    const MatrixShape shape = {512, 16, 6};
     Problem problem = make(shape);
     std::fill(problem.weights.begin(), problem.weights.end(), 3.0F);
     std::fill(problem.x.begin(), problem.x.end(), -5.0F);
@@ -148,7 +149,7 @@ TEST(PackedMatrix, ExtremeValuesDoNotOverflow) {
 }
 
 TEST(PackedMatrix, ValuesThatAreNotFiniteStaySo) {
-    const Shape shape = {272, 16, 7};
+    const MatrixShape shape = {272, 16, 7};
     for (const float bad : {NAN, INFINITY, -INFINITY}) {
         Problem problem = make(shape);
         problem.x[2 * shape.n_inputs + 260] = bad;
@@ -160,7 +161,7 @@ TEST(PackedMatrix, ValuesThatAreNotFiniteStaySo) {
 }
 
 TEST(PackedMatrix, ZeroRowsGiveTheBias) {
-    const Shape shape = {256, 16, 2};
+    const MatrixShape shape = {256, 16, 2};
     Problem problem = make(shape);
     std::fill(problem.x.begin(), problem.x.end(), 0.0F);
     PackedMatrix::pack_rows(problem.x.data(), shape.n_inputs, shape.n_rows, 0, 1, problem.packed.data());

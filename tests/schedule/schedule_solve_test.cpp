@@ -11,7 +11,7 @@ namespace clasp {
 namespace {
 
 // The nearest average that any never-rising whole counts of three stages reach.
-double nearest_possible(const select::SolveProblem& p) {
+double nearest_possible(const scheduling::SolveProblem& p) {
     double best = 1e300;
     for (std::size_t a = 1; a <= p.n_visual; ++a) {
         for (std::size_t b = 1; b <= a; ++b) {
@@ -71,17 +71,17 @@ TEST(ScheduleSolver, IsNeverFartherThanTheToleranceOrTheBestPossible) {
     for (std::size_t n_visual = 2; n_visual <= 30; n_visual += 3) {
         for (const auto& spans :
              std::vector<std::vector<std::size_t>>{{4, 9, 17}, {1, 2, 4}, {4, 9, 13}, {7, 7, 7}}) {
-            select::SolveProblem problem;
+            scheduling::SolveProblem problem;
             problem.n_visual = n_visual;
             problem.n_full_layers = 2;
             problem.spans = spans;
             for (double budget = problem.smallest_budget(); budget < static_cast<double>(n_visual);
                  budget += 0.37) {
                 problem.budget = budget;
-                const double average = problem.average(select::solve_counts(problem));
+                const double average = problem.average(scheduling::solve_counts(problem));
                 const double best = nearest_possible(problem);
                 ASSERT_LE(std::abs(average - budget),
-                          std::max(select::kSolveTolerance * budget, std::abs(best - budget)) + 1e-9)
+                          std::max(scheduling::kSolveTolerance * budget, std::abs(best - budget)) + 1e-9)
                     << n_visual << " tokens, budget " << budget;
             }
         }
@@ -100,21 +100,21 @@ TEST(ScheduleSolver, SaysWhenWholeTokensCannotMeetTheBudget) {
 }
 
 TEST(ScheduleSolver, ShapePassesThroughThePublishedSchedules) {
-    const auto shape = select::keep_shape(192.0 / 576.0, 3);
+    const auto shape = scheduling::keep_shape(192.0 / 576.0, 3);
     EXPECT_NEAR(shape[0], 300.0 / 576.0, 1e-12);
     EXPECT_NEAR(shape[1], 200.0 / 576.0, 1e-12);
     EXPECT_NEAR(shape[2], 110.0 / 576.0, 1e-12);
-    EXPECT_NEAR(select::keep_shape(64.0 / 576.0, 3)[2], 17.0 / 576.0, 1e-12);
-    EXPECT_NEAR(select::keep_shape(128.0 / 576.0, 2)[0], 303.0 / 576.0, 1e-12);
-    EXPECT_NEAR(select::keep_shape(128.0 / 576.0, 2)[1], 36.0 / 576.0, 1e-12);
-    EXPECT_NEAR(select::keep_shape(128.0 / 576.0, 1)[0], 110.0 / 576.0, 1e-12);
-    EXPECT_NEAR(select::keep_shape(1.0, 3)[2], 1.0, 1e-12);
+    EXPECT_NEAR(scheduling::keep_shape(64.0 / 576.0, 3)[2], 17.0 / 576.0, 1e-12);
+    EXPECT_NEAR(scheduling::keep_shape(128.0 / 576.0, 2)[0], 303.0 / 576.0, 1e-12);
+    EXPECT_NEAR(scheduling::keep_shape(128.0 / 576.0, 2)[1], 36.0 / 576.0, 1e-12);
+    EXPECT_NEAR(scheduling::keep_shape(128.0 / 576.0, 1)[0], 110.0 / 576.0, 1e-12);
+    EXPECT_NEAR(scheduling::keep_shape(1.0, 3)[2], 1.0, 1e-12);
 }
 
 TEST(ScheduleSolver, ShapeNeverRisesAndNeverJumps) {
-    std::vector<double> before = select::keep_shape(0.0, 3);
+    std::vector<double> before = scheduling::keep_shape(0.0, 3);
     for (int i = 1; i <= 1000; ++i) {
-        const auto shape = select::keep_shape(i / 1000.0, 3);
+        const auto shape = scheduling::keep_shape(i / 1000.0, 3);
         EXPECT_GE(shape[0], shape[1]);
         EXPECT_GE(shape[1], shape[2]);
         for (std::size_t s = 0; s < 3; ++s) EXPECT_LT(std::abs(shape[s] - before[s]), 0.005);

@@ -11,9 +11,9 @@ namespace clasp::test {
 namespace {
 
 // xorshift64*: fast enough for hundreds of millions of weights, the same on every machine.
-class Random {
+class VisionRandom {
    public:
-    explicit Random(std::uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15ULL + 0x1234567ULL) {}
+    explicit VisionRandom(std::uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15ULL + 0x1234567ULL) {}
 
     // Uniform with the given standard deviation.
     float next(float deviation) {
@@ -116,7 +116,7 @@ class Builder {
         const std::uint64_t seed = ++next_seed_;
         const std::size_t bytes = static_cast<std::size_t>(width) * sizeof(float);
         writer_.tensor(name + ".weight", {width}, GGML_TYPE_F32, bytes, [=] {
-            Random random(seed);
+            VisionRandom random(seed);
             std::vector<float> data(static_cast<std::size_t>(width));
             for (float& value : data) value = 1.0F + random.next(deviation);
             for (std::size_t i = 0; i < n_outliers; ++i) data[(i * 37 + 11) % data.size()] *= 25.0F;
@@ -137,7 +137,7 @@ class Builder {
         const std::size_t bytes = ggml_row_size(type, row) * (count / static_cast<std::size_t>(row));
         const std::uint64_t seed = ++next_seed_;
         writer_.tensor(name, shape, static_cast<std::uint32_t>(type), bytes, [=] {
-            Random random(seed);
+            VisionRandom random(seed);
             std::vector<float> data(count);
             for (float& value : data) value = mean + random.next(deviation);
             return encode(data, type, row);
@@ -177,7 +177,7 @@ std::string random_mmproj(const MmprojSpec& spec) {
 }
 
 std::vector<float> random_pixels(std::size_t image_size, std::uint64_t seed) {
-    Random random(seed);
+    VisionRandom random(seed);
     std::vector<float> pixels;
     pixels.reserve(3 * image_size * image_size);
     for (std::size_t channel = 0; channel < 3; ++channel) {
