@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "eval/base64.h"
+#include "base/base64.h"
 #include "eval/benchmark.h"
 #include "eval/table.h"
 #include "eval/vqa_accuracy.h"
@@ -53,7 +53,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         case 1: (void)clasp::eval::parse_replies(rest); break;
         case 2: fuzz_table(rest, '\t'); break;
         case 3: fuzz_table(rest, ','); break;
-        case 4: (void)clasp::eval::decode_base64(rest); break;
+        case 4: (void)clasp::base::decode_base64(rest); break;
         case 5:
             for (const clasp::eval::Benchmark& benchmark : clasp::eval::benchmarks()) {
                 if (benchmark.judge != nullptr) (void)benchmark.judge->parse_official(rest);

@@ -1,7 +1,7 @@
 // Where an item's picture comes from: a file of its own, or base64 text inside a data file.
+#include "base/base64.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "eval/base64.h"
 #include "eval/benchmark.h"
 
 namespace clasp::eval {
@@ -34,7 +34,7 @@ Result<std::string> read_image(const Item& item) {
         return Status(Code::InvalidArgument, "question " + base::in_quotes(item.id) + " has no picture");
     }
     CLASP_ASSIGN_OR_RETURN(const std::string text, read_part(item.embedded));
-    auto bytes = decode_base64(text);
+    auto bytes = base::decode_base64(text);
     if (!bytes) return bytes.status().with_context("the picture of question " + base::in_quotes(item.id));
     return bytes;
 }

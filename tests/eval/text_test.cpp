@@ -1,9 +1,8 @@
-// Normalisation, tables, base64 and answer files: the parts that every benchmark stands on.
+// Normalisation, tables and answer files: the parts that every benchmark stands on.
 #include <gmock/gmock.h>
 
 #include <array>
 
-#include "eval/base64.h"
 #include "eval/table.h"
 #include "eval/vqa_accuracy.h"
 #include "fixture.h"
@@ -134,15 +133,6 @@ TEST(Table, BrokenOnesAreNamed) {
     EXPECT_THAT(open_quote.next().status().message(), HasSubstr("line 2: a quote is never closed"));
     auto after_quote = TableReader::open("a,b\n\"1\"x,2\n", ',').value();
     EXPECT_THAT(after_quote.next().status().message(), HasSubstr("text follows a closing quote"));
-}
-
-TEST(Base64, DecodesAndRefuses) {
-    EXPECT_EQ(decode_base64("TWFu").value(), "Man");
-    EXPECT_EQ(decode_base64("TWE=").value(), "Ma");
-    EXPECT_EQ(decode_base64("TQ").value(), "M");
-    EXPECT_EQ(decode_base64("").value(), "");
-    EXPECT_EQ(decode_base64("TW*u").status().code(), Code::Corrupt);
-    EXPECT_EQ(decode_base64("TWFuT").status().code(), Code::Corrupt);
 }
 
 TEST(Predictions, AllFormsThatToolsWrite) {

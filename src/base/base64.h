@@ -6,9 +6,9 @@
 
 #include "clasp/status.h"
 
-namespace clasp::eval {
+namespace clasp::base {
 
 // Corrupt names the first character that is not of the alphabet, or the length that cannot be.
 Result<std::string> decode_base64(std::string_view text);
 
-}  // namespace clasp::eval
+}  // namespace clasp::base

@@ -1,9 +1,9 @@
-#include "eval/base64.h"
+#include "base/base64.h"
 
 #include <array>
 #include <cstdint>
 
-namespace clasp::eval {
+namespace clasp::base {
 
 namespace {
 
@@ -45,4 +45,4 @@ Result<std::string> decode_base64(std::string_view text) {
     return bytes;
 }
 
-}  // namespace clasp::eval
+}  // namespace clasp::base
