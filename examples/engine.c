@@ -73,32 +73,30 @@ int main(int argc, char** argv) {
     if (clasp_cancel_create(&cancel, &error)) return failed("cancel", &error);
     signal(SIGINT, on_interrupt);
 
-    clasp_engine_options loading = clasp_engine_default_options();
-    loading.model = argv[1];
-    loading.mmproj = argv[2];
-    loading.log = print_warning;
+    clasp_setup* setup = NULL;
+    if (clasp_setup_create(&setup, &error)) return failed("setup", &error);
+    clasp_setup_log(setup, print_warning, NULL);
+    if (clasp_setup_set(setup, "model", argv[1], &error)) return failed("setup", &error);
+    if (clasp_setup_set(setup, "mmproj", argv[2], &error)) return failed("setup", &error);
     clasp_engine* engine = NULL;
-    if (clasp_engine_load(&loading, &engine, &error)) return failed("load", &error);
+    if (clasp_engine_load(setup, &engine, &error)) return failed("load", &error);
+    clasp_setup_destroy(setup);
 
-    clasp_image image = {0};
-    void* picture = read_file(argv[3], &image.n_bytes);
+    size_t n_bytes = 0;
+    void* picture = read_file(argv[3], &n_bytes);
     if (picture == NULL) {
         fprintf(stderr, "%s cannot be read\n", argv[3]);
         return 1;
     }
-    image.bytes = picture;
-
-    clasp_ask_options asking = clasp_ask_default_options();
-    asking.images = &image;
-    asking.n_images = 1;
-    asking.question = argv[4];
-    asking.budget = "64";
-    asking.on_text = print_text;
-    asking.text_user = stdout;
-    asking.cancel = cancel;
+    clasp_request* request = NULL;
+    if (clasp_request_create(argv[4], &request, &error)) return failed("request", &error);
+    if (clasp_request_add_bytes(request, picture, n_bytes, &error)) return failed("request", &error);
+    if (clasp_request_set(request, "budget", "64", &error)) return failed("request", &error);
+    clasp_request_on_text(request, print_text, stdout);
+    clasp_request_cancel_with(request, cancel);
     clasp_answer* answer = NULL;
     int code = 0;
-    if (clasp_engine_ask(engine, &asking, &answer, &error)) {
+    if (clasp_engine_ask(engine, request, &answer, &error)) {
         code = failed("ask", &error);
     } else {
         print_answer(answer);
@@ -106,6 +104,7 @@ int main(int argc, char** argv) {
     }
 
     clasp_answer_destroy(answer);
+    clasp_request_destroy(request);
     clasp_engine_destroy(engine);
     clasp_cancel_destroy(cancel);
     free(picture);

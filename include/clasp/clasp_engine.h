@@ -1,4 +1,4 @@
-/* The engine from C: load a model from two GGUF files, ask about images, read the answer with all that is
+/* The engine from C: load a model from its GGUF files, ask about images, read the answer with all that is
  * known about it. The rules of clasp.h hold here too. */
 #ifndef CLASP_CLASP_ENGINE_H
 #define CLASP_CLASP_ENGINE_H
@@ -23,20 +23,21 @@ typedef enum clasp_log_level {
 /* May be called from any thread that runs library code. */
 typedef void (*clasp_log_function)(clasp_log_level level, const char* message, void* user);
 
-typedef struct clasp_engine_options {
-    const char* model;          /* text GGUF */
-    const char* mmproj;         /* vision GGUF */
-    const char* vision_weights; /* "auto", "file", "f16", "q8_0", ... */
-    size_t n_threads;           /* 0: the processors that are free */
-    int use_gpu;
-    size_t cached_images;  /* whose vision layers stay in memory */
-    const char* cache_dir; /* NULL, or a folder where they stay between runs */
-    clasp_log_function log;
-    void* log_user;
-} clasp_engine_options;
+/* What to load and how: options by name. */
+typedef struct clasp_setup clasp_setup;
 
-clasp_engine_options clasp_engine_default_options(void);
-clasp_code clasp_engine_load(const clasp_engine_options* options, clasp_engine** engine, clasp_error* error);
+clasp_code clasp_setup_create(clasp_setup** setup, clasp_error* error);
+void clasp_setup_destroy(clasp_setup* setup);
+/* Names and values are those of the command line with _ for -: "model" (the name of a model that comes with
+ * the program, or a text GGUF), "mmproj" (a vision GGUF; none: text alone), "threads", "vision_weights",
+ * "gpu"
+ * ("true" or "false"), "cache" (a folder), "cached_images", "router", "router_model", "taxonomy",
+ * "classifier". The last value counts. */
+clasp_code clasp_setup_set(clasp_setup* setup, const char* name, const char* value, clasp_error* error);
+void clasp_setup_log(clasp_setup* setup, clasp_log_function log, void* user);
+
+/* The setup is not needed any more afterwards. */
+clasp_code clasp_engine_load(const clasp_setup* setup, clasp_engine** engine, clasp_error* error);
 /* No request may be under way. */
 void clasp_engine_destroy(clasp_engine* engine);
 
@@ -59,46 +60,37 @@ void clasp_set_fatal_handler(clasp_fatal_function function);
 
 /* ---- Asking ---- */
 
-typedef struct clasp_image {
-    const char* path; /* NULL when bytes are given; both at once are refused */
-    const void* bytes;
-    size_t n_bytes;
-} clasp_image;
-
 /* Gets pieces of valid UTF-8, not terminated, on the calling thread. Return 0 to go on, anything else to
  * stop. */
 typedef int (*clasp_text_function)(const char* text, size_t length, void* user);
 
-typedef struct clasp_ask_options {
-    const clasp_image* images;
-    size_t n_images;
-    const char* question;
-    const clasp_policy* policy; /* NULL: the model's own, or the "llava" profile */
-    const char* class_choice;   /* id or name; NULL: the router decides */
-    const char* budget;         /* "192", "33%", "none" or "auto" */
-    const char* schedule;       /* NULL, or "2:300,6:200,15:110", or "paper-192" and the like */
-    const char* method;         /* NULL: the policy's */
-    const char* mass;           /* NULL: the method's; "none" or "nearest" */
-    int use_fusion;             /* 1: mix vision layers as the policy says; 0: read the original model's
-                                   block only; below 0: what the method does */
-    int vanilla;
-    int llama_cpp_numbers; /* 1: as llama.cpp computes, for side-by-side tests */
-    size_t max_tokens;
-    double temperature;
-    double top_p;
-    uint32_t seed;
-    clasp_text_function on_text; /* may be NULL */
-    void* text_user;
-    clasp_cancel* cancel; /* may be NULL */
-} clasp_ask_options;
+/* A question with its images and options. Not thread safe; it may be asked several times. */
+typedef struct clasp_request clasp_request;
+
+clasp_code clasp_request_create(const char* question, clasp_request** request, clasp_error* error);
+void clasp_request_destroy(clasp_request* request);
+/* Images stand in front of the question, in the order in which they are added; none: a question in text
+ * alone. Encoded bytes are borrowed as long as the request is asked. */
+clasp_code clasp_request_add_file(clasp_request* request, const char* path, clasp_error* error);
+clasp_code clasp_request_add_bytes(clasp_request* request, const void* bytes, size_t n_bytes,
+                                   clasp_error* error);
+/* Names and values are those of "clasp-vlm ask" with _ for -: "budget" ("192", "33%", "none", "auto"),
+ * "schedule", "method", "method_options" ("name=value", once for each), "class", "policy" (a name or a file),
+ * "fusion" ("true", "false"; unset: what the method does), "vanilla", "mass", "compat", "max_tokens",
+ * "temperature", "top_p", "seed", ... What is not set has the default of the command line. The last value
+ * counts. */
+clasp_code clasp_request_set(clasp_request* request, const char* name, const char* value, clasp_error* error);
+/* A policy that was loaded; it is copied. Unlike the option "policy" it does not change what is mixed. */
+clasp_code clasp_request_set_policy(clasp_request* request, const clasp_policy* policy, clasp_error* error);
+/* Either may be NULL. */
+void clasp_request_on_text(clasp_request* request, clasp_text_function on_text, void* user);
+void clasp_request_cancel_with(clasp_request* request, clasp_cancel* cancel);
 
 typedef struct clasp_answer clasp_answer;
 
-/* Budget "33%", fusion as the method has it, at most 256 tokens, temperature 0. */
-clasp_ask_options clasp_ask_default_options(void);
 /* May be called from several threads on one engine. */
-clasp_code clasp_engine_ask(const clasp_engine* engine, const clasp_ask_options* options,
-                            clasp_answer** answer, clasp_error* error);
+clasp_code clasp_engine_ask(const clasp_engine* engine, const clasp_request* request, clasp_answer** answer,
+                            clasp_error* error);
 void clasp_answer_destroy(clasp_answer* answer);
 
 /* ---- What came out ---- */

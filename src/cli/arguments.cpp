@@ -1,13 +1,11 @@
 #include "cli/arguments.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <sstream>
 
 #include "base/check.h"
 #include "base/suggest.h"
 #include "base/text.h"
+#include "request/option_value.h"
 
 namespace clasp::cli {
 
@@ -19,69 +17,6 @@ Status usage_error(std::string message) {
 
 std::string quoted(std::string_view text) {
     return base::path_in_quotes(text);
-}
-
-std::string number_text(double value) {
-    return base::format_number(value, 6);
-}
-
-// " from 1 to 8", " of at least 1", or nothing.
-std::string range_text(const Option& option) {
-    const bool has_min = std::isfinite(option.min);
-    const bool has_max = std::isfinite(option.max);
-    if (has_min && has_max) return " from " + number_text(option.min) + " to " + number_text(option.max);
-    if (has_min) return " of at least " + number_text(option.min);
-    if (has_max) return " of at most " + number_text(option.max);
-    return "";
-}
-
-std::string choices_text(std::span<const std::string_view> choices) {
-    std::string text;
-    for (std::size_t i = 0; i < choices.size(); ++i) {
-        if (i > 0) text += i + 1 == choices.size() ? " or " : ", ";
-        text += choices[i];
-    }
-    return text;
-}
-
-// The choice as the table spells it; letter case is ignored.
-Result<std::string> read_choice(const std::string& name, std::span<const std::string_view> choices,
-                                std::string_view value) {
-    for (const std::string_view choice : choices) {
-        if (base::is_same_name(choice, value)) return std::string(choice);
-    }
-    return usage_error(name + " takes " + choices_text(choices) + ", not " + quoted(value) +
-                       base::did_you_mean(value, choices));
-}
-
-// The value as the command sees it.
-Result<std::string> read_value(const Option& option, std::string_view value) {
-    const std::string name = "option --" + std::string(option.name);
-    switch (option.type) {
-        case OptionType::Flag: break;
-        case OptionType::Text:
-        case OptionType::File:
-            if (value.empty()) return usage_error(name + " takes a value that is not empty");
-            break;
-        case OptionType::Choice: return read_choice(name, option.choices, value);
-        case OptionType::Integer: {
-            const auto parsed = parse_integer(value);
-            if (!parsed || static_cast<double>(*parsed) < option.min ||
-                static_cast<double>(*parsed) > option.max) {
-                return usage_error(name + " takes a whole number" + range_text(option) + ", not " +
-                                   quoted(value));
-            }
-            break;
-        }
-        case OptionType::Number: {
-            const auto parsed = parse_number(value);
-            if (!parsed || *parsed < option.min || *parsed > option.max) {
-                return usage_error(name + " takes a number" + range_text(option) + ", not " + quoted(value));
-            }
-            break;
-        }
-    }
-    return std::string(value);
 }
 
 using Words = std::map<std::string, std::vector<std::string>, std::less<>>;
@@ -104,7 +39,7 @@ Result<Words> share_out(std::span<const Positional> positionals, const std::vect
             }
             std::string word = words[next++];
             if (!positional.choices.empty()) {
-                CLASP_ASSIGN_OR_RETURN(word, read_choice(name, positional.choices, word));
+                CLASP_ASSIGN_OR_RETURN(word, request::read_choice(name, positional.choices, word));
             }
             mine.push_back(std::move(word));
         }
@@ -179,22 +114,6 @@ bool names_option(std::span<const Option> options, std::string_view word) {
 
 }  // namespace
 
-std::optional<long long> parse_integer(std::string_view text) {
-    long long value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return value;
-}
-
-std::optional<double> parse_number(std::string_view text) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
-        return std::nullopt;
-    }
-    return value;
-}
-
 Result<Arguments> Arguments::parse(std::span<const Option> options, std::span<const Positional> positionals,
                                    std::span<const std::string_view> words) {
     Arguments arguments;
@@ -202,7 +121,7 @@ Result<Arguments> Arguments::parse(std::span<const Option> options, std::span<co
     bool options_ended = false;
     for (std::size_t i = 0; i < words.size(); ++i) {
         const std::string_view word = words[i];
-        const bool is_option = word.size() > 1 && word[0] == '-' && !parse_number(word);
+        const bool is_option = word.size() > 1 && word[0] == '-' && !request::parse_number(word);
         if (options_ended || !is_option) {
             free_words.emplace_back(word);
             continue;
@@ -244,7 +163,12 @@ Result<Arguments> Arguments::parse(std::span<const Option> options, std::span<co
 }
 
 Status Arguments::give(const Option& option, std::string_view text) {
-    CLASP_ASSIGN_OR_RETURN(std::string value, read_value(option, text));
+    std::string value;
+    if (option.type != OptionType::Flag) {
+        CLASP_ASSIGN_OR_RETURN(request::Value read,
+                               request::read_text(option, "option --" + std::string(option.name), text));
+        value = std::move(read.text);
+    }
     std::vector<std::string>& values = given_[std::string(option.name)];
     if (!values.empty() && !option.is_repeatable) {
         return usage_error("option --" + std::string(option.name) + " was given twice");
@@ -270,13 +194,13 @@ std::string Arguments::text(std::string_view name) const {
 }
 
 long long Arguments::integer(std::string_view name) const {
-    const auto value = parse_integer(text(name));
+    const auto value = request::parse_integer(text(name));
     CLASP_CHECK(value.has_value());
     return *value;
 }
 
 double Arguments::number(std::string_view name) const {
-    const auto value = parse_number(text(name));
+    const auto value = request::parse_number(text(name));
     CLASP_CHECK(value.has_value());
     return *value;
 }

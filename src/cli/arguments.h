@@ -45,8 +45,4 @@ class Arguments {
     std::map<std::string, std::vector<std::string>, std::less<>> positionals_;
 };
 
-// Whole numbers and decimals as a person writes them: no blanks, no trailing text, finite.
-std::optional<long long> parse_integer(std::string_view text);
-std::optional<double> parse_number(std::string_view text);
-
 }  // namespace clasp::cli

@@ -6,19 +6,20 @@
 #include "base/npy.h"
 #include "base/text.h"
 #include "clasp/engine.h"
-#include "cli/answer_json.h"
 #include "cli/ask_options.h"
 #include "cli/ask_progress.h"
-#include "cli/cache_option.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/map_file.h"
-#include "cli/model_files.h"
 #include "cli/output.h"
 #include "cli/output_path.h"
 #include "cli/picture_file.h"
 #include "cli/pictures.h"
 #include "cli/router_options.h"
+#include "request/answer_json.h"
+#include "request/conflicts.h"
+#include "request/model_files.h"
+#include "request/option_table.h"
 
 namespace clasp::cli {
 
@@ -26,24 +27,32 @@ namespace {
 
 constexpr std::size_t kMaxImages = 16;
 
-Status check(const Arguments& arguments) {
-    CLASP_RETURN_IF_ERROR(check_model_options(arguments));
-    CLASP_RETURN_IF_ERROR(check_router_options(arguments));
-    CLASP_RETURN_IF_ERROR(
-        check_pictures_and_question(arguments.positional("IMAGE"), arguments.positional("QUESTION").front()));
-    CLASP_ASSIGN_OR_RETURN(const std::string cache, read_cache_option(arguments));
-    if (!cache.empty()) CLASP_RETURN_IF_ERROR(check_output_folder(cache_option(""), cache));
-    if (arguments.is_given("class")) {
-        for (const char* other : {"router", "taxonomy", "classifier"}) {
-            if (!arguments.is_given(other)) continue;
-            return {Code::InvalidArgument,
-                    "--class skips the router; --" + std::string(other) + " has no effect with it"};
-        }
+using request::Caller;
+
+// A question without a picture needs no vision file, and options about pictures say nothing about it.
+Status check_text_only(const Arguments& arguments, const request::Settings& settings) {
+    CLASP_RETURN_IF_ERROR(request::check_text_only(settings, Caller::CommandLine));
+    if (arguments.is_given("map")) {
+        return {Code::InvalidArgument, "--map draws what was kept of a picture, and none was given"};
     }
-    if (arguments.is_given("map") && arguments.positional("IMAGE").size() > 1) {
-        return {Code::InvalidArgument, "--map draws one image, and " +
-                                           std::to_string(arguments.positional("IMAGE").size()) +
-                                           " were given"};
+    return request::find_model_files(settings, Caller::CommandLine).status();
+}
+
+Status check(const Arguments& arguments) {
+    CLASP_ASSIGN_OR_RETURN(const request::Settings settings, read_settings(arguments));
+    const std::vector<std::string>& images = arguments.positional("IMAGE");
+    CLASP_RETURN_IF_ERROR(check_pictures_and_question(images, arguments.positional("QUESTION").front()));
+    if (images.empty()) {
+        CLASP_RETURN_IF_ERROR(check_text_only(arguments, settings));
+    } else {
+        CLASP_RETURN_IF_ERROR(request::find_vision_model(settings, Caller::CommandLine).status());
+    }
+    if (!settings.engine.cache_dir.empty()) {
+        CLASP_RETURN_IF_ERROR(check_output_folder(request::option_named("cache"), settings.engine.cache_dir));
+    }
+    if (arguments.is_given("map") && images.size() > 1) {
+        return {Code::InvalidArgument,
+                "--map draws one image, and " + std::to_string(images.size()) + " were given"};
     }
     return check_request_options(arguments);
 }
@@ -71,16 +80,6 @@ void print_summary(const Answer& answer, Console& console) {
                 << " ms\n";
 }
 
-AskRequest add_generation(AskRequest request, const Arguments& arguments) {
-    request.generation.max_tokens = static_cast<std::size_t>(arguments.integer("max-tokens"));
-    request.generation.temperature = arguments.number("temperature");
-    request.generation.top_p = arguments.number("top-p");
-    request.generation.seed = static_cast<std::uint32_t>(arguments.integer("seed"));
-    request.want_logits = arguments.is_given("dump-logits");
-    request.want_pictures = arguments.is_given("map");
-    return request;
-}
-
 // What is written beside the answer.
 Status write_files(const Arguments& arguments, const AskRequest& request, const Answer& answer,
                    const std::string& model_name) {
@@ -95,12 +94,15 @@ Status write_files(const Arguments& arguments, const AskRequest& request, const 
 }
 
 Status run(const Arguments& arguments, Console& console) {
-    CLASP_ASSIGN_OR_RETURN(const ModelFiles files, find_model_files(arguments));
+    CLASP_ASSIGN_OR_RETURN(const request::Settings settings, read_settings(arguments));
+    CLASP_ASSIGN_OR_RETURN(const request::ModelFiles files,
+                           request::find_model_files(settings, Caller::CommandLine));
     CLASP_ASSIGN_OR_RETURN(AskRequest request, read_request(arguments));
     CLASP_ASSIGN_OR_RETURN(const auto pictures, read_pictures(arguments.positional("IMAGE"), console));
-    request = add_generation(std::move(request), arguments);
     request.images = pictures->sources;
     request.question = arguments.positional("QUESTION").front();
+    request.want_logits = arguments.is_given("dump-logits");
+    request.want_pictures = arguments.is_given("map");
     request.cancel = &interrupted();
     const bool as_json = arguments.flag("json");
     AskProgress progress(console);
@@ -110,10 +112,7 @@ Status run(const Arguments& arguments, Console& console) {
         if (!as_json) console.answers() << text << std::flush;
     };
 
-    EngineOptions options = read_engine_options(arguments);
-    options.model = files.model;
-    options.mmproj = files.mmproj;
-    CLASP_ASSIGN_OR_RETURN(options.cache_dir, read_cache_option(arguments));
+    EngineOptions options = read_engine_options(settings, files);
     options.cached_images = 0;
     options.log = console.log_sink();
     options.on_progress = progress.sink();
@@ -124,7 +123,7 @@ Status run(const Arguments& arguments, Console& console) {
     progress.clear();
 
     if (as_json) {
-        Json json = answer_json(answer, files.name);
+        Json json = request::answer_json(answer, files.name);
         json["cache"] = cache_json(answer);
         write_json(console, json);
     } else {
@@ -163,43 +162,12 @@ Command ask_command() {
     const auto add = [&command](std::vector<Option> more) {
         command.options.insert(command.options.end(), more.begin(), more.end());
     };
-    add(model_options());
-    add(request_options());
-    add(router_options());
-    add({
-        {.name = "max-tokens",
-         .type = OptionType::Integer,
-         .value = "N",
-         .fallback = "256",
-         .help = "longest answer",
-         .min = 1,
-         .max = 1 << 20},
-        {.name = "temperature",
-         .type = OptionType::Number,
-         .value = "T",
-         .fallback = "0",
-         .help = "0 takes the most likely token; higher values vary",
-         .min = 0,
-         .max = 100},
-        {.name = "top-p",
-         .type = OptionType::Number,
-         .value = "P",
-         .fallback = "1",
-         .help = "probability mass that sampling draws from",
-         .min = 0.000001,
-         .max = 1},
-        {.name = "seed",
-         .type = OptionType::Integer,
-         .value = "S",
-         .fallback = "0",
-         .help = "seed of sampling",
-         .min = 0,
-         .max = 4294967295.0},
-        cache_option(
-            "folder that keeps vision layers, so that another question about an image skips the encoder; it "
-            "is made if need be; auto is ~/.cache/clasp/features"),
-    });
-    add(engine_options());
+    add(request::options_of(request::Scope::Model));
+    add(request::options_of(request::Scope::Asking));
+    add(request::options_of(request::Scope::Router));
+    add(request::options_of(request::Scope::Generation));
+    add({request::option_named("cache")});
+    add(request::options_of(request::Scope::Engine));
     add({
         map_option("draw the image with the tokens kept at each stage"),
         {.name = "dump-logits",

@@ -8,13 +8,13 @@
 
 #include "base/text.h"
 #include "clasp/engine.h"
-#include "cli/answer_json.h"
 #include "cli/ask_options.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
-#include "cli/model_files.h"
 #include "cli/output.h"
-#include "cli/question_text.h"
+#include "request/answer_json.h"
+#include "request/option_table.h"
+#include "request/question_text.h"
 
 namespace clasp::cli {
 
@@ -95,8 +95,8 @@ Result<AskRequest> request_for(const Arguments& arguments, std::string_view budg
 }
 
 Status check(const Arguments& arguments) {
-    CLASP_RETURN_IF_ERROR(check_model_options(arguments));
-    CLASP_RETURN_IF_ERROR(check_question(arguments.text("question")));
+    CLASP_RETURN_IF_ERROR(read_vision_model(arguments).status());
+    CLASP_RETURN_IF_ERROR(request::check_question(arguments.text("question")));
     const std::string budgets = arguments.text("budgets");
     for (const std::string_view budget : base::split(budgets, ','))
         CLASP_RETURN_IF_ERROR(parse_budget(budget).status());
@@ -126,7 +126,7 @@ void print(const std::vector<Row>& rows, Console& console) {
 }
 
 Status run(const Arguments& arguments, Console& console) {
-    CLASP_ASSIGN_OR_RETURN(const ModelFiles files, find_model_files(arguments));
+    CLASP_ASSIGN_OR_RETURN(const request::ModelFiles files, read_vision_model(arguments));
     const std::string named = arguments.text("budgets");
     const std::vector<std::string_view> budgets = base::split(named, ',');
     const std::string drawn = test_picture();
@@ -137,9 +137,8 @@ Status run(const Arguments& arguments, Console& console) {
         CLASP_ASSIGN_OR_RETURN(AskRequest request, request_for(arguments, budget, image));
         requests.push_back(std::move(request));
     }
-    EngineOptions options = read_engine_options(arguments);
-    options.model = files.model;
-    options.mmproj = files.mmproj;
+    CLASP_ASSIGN_OR_RETURN(const request::Settings settings, read_settings(arguments));
+    EngineOptions options = read_engine_options(settings, files);
     options.cached_images = 0;  // every run encodes
     options.log = console.log_sink();
     options.cancel = &interrupted();
@@ -179,7 +178,7 @@ Status run(const Arguments& arguments, Console& console) {
         list.push_back({{"budget", row.budget},
                         {"label", row.label},
                         {"notes", row.notes},
-                        {"timings_ms", timings_json(row.median)},
+                        {"timings_ms", request::timings_json(row.median)},
                         {"ratio", std::isnan(row.ratio) ? Json() : Json(row.ratio)},
                         {"tokens",
                          {{"visual", row.tokens.visual},
@@ -203,8 +202,8 @@ Command bench_command() {
         .check = check,
         .run = run,
     };
-    command.options = model_options();
-    for (Option& option : request_options()) {
+    command.options = request::options_of(request::Scope::Model);
+    for (Option& option : request::options_of(request::Scope::Asking)) {
         if (option.name != "budget" && option.name != "schedule" && option.name != "vanilla")
             command.options.push_back(option);
     }
@@ -239,7 +238,7 @@ Command bench_command() {
                                 .min = 1,
                                 .max = 1000},
                            });
-    for (Option& option : engine_options()) command.options.push_back(option);
+    for (Option& option : request::options_of(request::Scope::Engine)) command.options.push_back(option);
     return command;
 }
 

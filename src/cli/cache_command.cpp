@@ -3,11 +3,12 @@
 #include <ostream>
 
 #include "base/text.h"
-#include "cli/cache_option.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
+#include "cli/request_rows.h"
 #include "engine/cache_folder.h"
+#include "request/cache_folder.h"
 
 namespace clasp::cli {
 
@@ -36,11 +37,12 @@ Json as_json(const std::vector<engine::CacheFile>& files) {
 }
 
 Status run(const Arguments& arguments, Console& console) {
-    CLASP_ASSIGN_OR_RETURN(const std::string folder, read_cache_option(arguments));
+    CLASP_ASSIGN_OR_RETURN(const std::string folder, request::cache_folder(arguments.text("cache")));
     const bool clears = arguments.positional("ACTION").front() == "clear";
     // Nothing was ever kept in the usual folder: that is no failure.
     std::error_code error;
-    const bool is_empty = arguments.text("cache") == kUsualCache && !std::filesystem::exists(folder, error);
+    const bool is_empty =
+        arguments.text("cache") == request::kUsualCache && !std::filesystem::exists(folder, error);
     std::vector<engine::CacheFile> files;
     if (!is_empty) {
         CLASP_ASSIGN_OR_RETURN(files, clears ? engine::clear_cache(folder) : engine::list_cache(folder));
@@ -64,8 +66,8 @@ Status run(const Arguments& arguments, Console& console) {
 }  // namespace
 
 Command cache_command() {
-    Option cache = cache_option("folder of 'ask --cache', or auto for the usual one");
-    cache.fallback = kUsualCache;
+    Option cache = option_with_help("cache", "folder of 'ask --cache', or auto for the usual one");
+    cache.fallback = request::kUsualCache;
     return {
         .name = "cache",
         .summary = "List or remove the vision layers that 'ask --cache' keeps",

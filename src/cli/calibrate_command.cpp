@@ -10,9 +10,9 @@
 #include "cli/calibrate_command.h"
 #include "cli/eval_setup.h"
 #include "cli/interrupt.h"
-#include "cli/model_files.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
+#include "cli/request_rows.h"
 #include "draw/calibration_report.h"
 #include "draw/report_table.h"
 #include "methods/method.h"
@@ -126,7 +126,7 @@ Status check(const Arguments& arguments) {
     CLASP_RETURN_IF_ERROR(read_policy_option(arguments).status());
     CLASP_RETURN_IF_ERROR(methods::find_method(arguments.text("method")).status());
     CLASP_RETURN_IF_ERROR(eval::find_benchmark(arguments.text("benchmark")).status());
-    return check_model_options(arguments);
+    return read_vision_model(arguments).status();
 }
 
 Status run(const Arguments& arguments, Console& console) {
@@ -194,7 +194,7 @@ Command calibrate_command() {
     Command command = {
         .name = "calibrate",
         .summary = "Search the policy that suits your model, data and budget",
-        .options = model_options(),
+        .options = request::options_of(request::Scope::Model),
         .notes =
             "Every class is searched on its own; a held-out part of the data decides between the best "
             "setting "
@@ -235,7 +235,8 @@ Command calibrate_command() {
          .help = "the policy file",
          .is_required = true,
          .writes = Writes::File},
-        policy_option(
+        option_with_help(
+            "policy",
             "where the search starts, and what a class keeps if nothing is better (default: the model's own, "
             "or llava)"),
         {.name = "method",
@@ -312,7 +313,7 @@ Command calibrate_command() {
          .writes = Writes::Folder},
         {.name = "resume", .help = "use the answers that are in --work"},
     });
-    add(engine_options());
+    add(request::options_of(request::Scope::Engine));
     return command;
 }
 

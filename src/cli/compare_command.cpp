@@ -8,16 +8,16 @@
 
 #include "base/text.h"
 #include "clasp/engine.h"
-#include "cli/answer_json.h"
 #include "cli/ask_options.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/map_file.h"
-#include "cli/model_files.h"
 #include "cli/output.h"
 #include "cli/picture_file.h"
 #include "cli/pictures.h"
 #include "methods/method.h"
+#include "request/answer_json.h"
+#include "request/option_table.h"
 
 namespace clasp::cli {
 
@@ -34,7 +34,7 @@ struct Row {
 };
 
 Status check(const Arguments& arguments) {
-    CLASP_RETURN_IF_ERROR(check_model_options(arguments));
+    CLASP_RETURN_IF_ERROR(read_vision_model(arguments).status());
     CLASP_RETURN_IF_ERROR(
         check_pictures_and_question(arguments.positional("IMAGE"), arguments.positional("QUESTION").front()));
     CLASP_RETURN_IF_ERROR(read_method_list(arguments.text("methods")).status());
@@ -78,7 +78,7 @@ Row run_method(const Engine& engine, AskRequest request, const std::string& meth
 
 Json row_json(const Row& row, const std::string& model_name) {
     if (!row.error.ok()) return {{"method", row.label}, {"error", row.error.message()}};
-    Json json = answer_json(row.answer, model_name);
+    Json json = request::answer_json(row.answer, model_name);
     json["agreement"] = {{"same_answer", row.same_answer},
                          {"same_first_token", row.same_first_token},
                          {"logit_cosine", row.logit_cosine}};
@@ -119,18 +119,16 @@ void print_table(const Answer& vanilla, const std::vector<Row>& rows, Console& c
 }
 
 Status run(const Arguments& arguments, Console& console) {
-    CLASP_ASSIGN_OR_RETURN(const ModelFiles files, find_model_files(arguments));
+    CLASP_ASSIGN_OR_RETURN(const request::ModelFiles files, read_vision_model(arguments));
     CLASP_ASSIGN_OR_RETURN(const std::vector<std::string> names, read_method_list(arguments.text("methods")));
     CLASP_ASSIGN_OR_RETURN(AskRequest request, read_request(arguments));
     CLASP_ASSIGN_OR_RETURN(const auto pictures, read_pictures(arguments.positional("IMAGE"), console));
     request.images = pictures->sources;
     request.question = arguments.positional("QUESTION").front();
-    request.generation.max_tokens = static_cast<std::size_t>(arguments.integer("max-tokens"));
     request.want_logits = true;
     request.cancel = &interrupted();
-    EngineOptions options = read_engine_options(arguments);
-    options.model = files.model;
-    options.mmproj = files.mmproj;
+    CLASP_ASSIGN_OR_RETURN(const request::Settings settings, read_settings(arguments));
+    EngineOptions options = read_engine_options(settings, files);
     options.cached_images = 0;  // every method pays for its own encoder
     options.log = console.log_sink();
     options.cancel = &interrupted();
@@ -158,7 +156,7 @@ Status run(const Arguments& arguments, Console& console) {
         for (const Row& row : rows) list.push_back(row_json(row, files.name));
         write_json(console, {{"question", request.question},
                              {"budget_kind", request.budget_kind},
-                             {"vanilla", answer_json(vanilla, files.name)},
+                             {"vanilla", request::answer_json(vanilla, files.name)},
                              {"rows", list}});
     } else {
         print_table(vanilla, rows, console);
@@ -194,26 +192,22 @@ Command compare_command() {
     const auto add = [&command](const std::vector<Option>& more) {
         command.options.insert(command.options.end(), more.begin(), more.end());
     };
+    Option max_tokens = request::option_named("max-tokens");
+    max_tokens.fallback = "64";
     add({{.name = "methods",
           .type = OptionType::Text,
           .value = "A,B,C",
           .fallback = "all",
           .help = "names that 'clasp-vlm methods' lists, each with options if wanted (fastv:faithful=paper), "
                   "or all"},
-         {.name = "max-tokens",
-          .type = OptionType::Integer,
-          .value = "N",
-          .fallback = "64",
-          .help = "longest answer",
-          .min = 1,
-          .max = 1 << 20}});
-    add(model_options());
-    std::vector<Option> asking = request_options();
+         max_tokens});
+    add(request::options_of(request::Scope::Model));
+    std::vector<Option> asking = request::options_of(request::Scope::Asking);
     std::erase_if(asking, [](const Option& option) {
         return option.name == "method" || option.name == "vanilla";  // it runs several, and vanilla
     });
     add(asking);
-    add(engine_options());
+    add(request::options_of(request::Scope::Engine));
     add({map_option("draw the maps of all methods in one picture")});
     return command;
 }

@@ -10,8 +10,8 @@
 #include "cli/eval_files.h"
 #include "cli/eval_setup.h"
 #include "cli/interrupt.h"
-#include "cli/model_files.h"
 #include "cli/output.h"
+#include "cli/request_rows.h"
 #include "eval/ablation.h"
 
 namespace clasp::cli {
@@ -413,7 +413,7 @@ Status check_eval_values(const Arguments& arguments) {
 }  // namespace
 
 std::vector<Option> eval_run_options() {
-    std::vector<Option> options = model_options();
+    std::vector<Option> options = request::options_of(request::Scope::Model);
     const auto add = [&options](std::vector<Option> more) {
         options.insert(options.end(), more.begin(), more.end());
     };
@@ -458,7 +458,8 @@ std::vector<Option> eval_run_options() {
         {.name = "resume", .help = "go on with the run in --out; nothing is asked twice"},
         {.name = "partial",
          .help = "merge, report: also where answers are missing, which then count as wrong"},
-        policy_option(
+        option_with_help(
+            "policy",
             "profile or policy file with the settings per class (default: the model's own, or llava)"),
         {.name = "mass",
          .type = OptionType::Choice,
@@ -466,9 +467,9 @@ std::vector<Option> eval_run_options() {
          .help = "what dropped tokens leave to their nearest survivor (default: the method's); both gives "
                  "methods that drop tokens a row without and one with masses",
          .choices = {"none", "nearest", kBothMasses}},
-        budget_kind_option(),
-        position_mode_option(),
-        {.name = "no-fusion", .help = "read only the vision layer that the original model reads"},
+        request::option_named("budget-kind"),
+        request::option_named("position-mode"),
+        request::option_named("no-fusion"),
         class_source_option(),
         {.name = "force-default",
          .type = OptionType::Number,
@@ -496,7 +497,7 @@ std::vector<Option> eval_run_options() {
          .help = "which questions --force-default and --force-errors take",
          .min = 0,
          .max = 9e15},
-        select_seed_option(),
+        request::option_named("select-seed"),
         max_tokens_option(),
         {.name = "out",
          .type = OptionType::File,
@@ -505,7 +506,7 @@ std::vector<Option> eval_run_options() {
          .group = OptionGroup::Output,
          .writes = Writes::Folder},
     });
-    add(engine_options());
+    add(request::options_of(request::Scope::Engine));
     return options;
 }
 
@@ -530,7 +531,7 @@ Status check_eval_run(const Arguments& arguments) {
     if (arguments.flag("resume") && !arguments.is_given("out")) {
         return {Code::InvalidArgument, "--resume goes on with a run in --out DIR"};
     }
-    CLASP_RETURN_IF_ERROR(check_model_options(arguments));
+    CLASP_RETURN_IF_ERROR(read_vision_model(arguments).status());
     return check_eval_values(arguments);
 }
 

@@ -4,8 +4,8 @@
 #include "base/text.h"
 #include "cli/ask_options.h"
 #include "cli/interrupt.h"
-#include "cli/model_files.h"
 #include "cli/progress_line.h"
+#include "cli/request_rows.h"
 #include "engine/file_identity.h"
 
 namespace clasp::cli {
@@ -20,12 +20,9 @@ Option class_source_option() {
 }
 
 Option max_tokens_option() {
-    return {.name = "max-tokens",
-            .type = OptionType::Integer,
-            .value = "N",
-            .help = "longest answer (default: the benchmark's)",
-            .min = 1,
-            .max = 1 << 20};
+    Option option = option_with_help("max-tokens", "longest answer (default: the benchmark's)");
+    option.fallback = {};
+    return option;
 }
 
 std::size_t max_tokens(const Arguments& arguments, const eval::Benchmark& benchmark) {
@@ -59,16 +56,16 @@ Result<EvalData> load_eval_data(const std::string& benchmark, const Arguments& a
 }
 
 Result<EvalEngine> load_eval_engine(const Arguments& arguments, Console& console) {
-    CLASP_ASSIGN_OR_RETURN(const ModelFiles files, find_model_files(arguments));
+    CLASP_ASSIGN_OR_RETURN(const request::ModelFiles files, read_vision_model(arguments));
     EvalEngine loaded;
     loaded.name = files.name;
     ThreadPool pool;
     CLASP_ASSIGN_OR_RETURN(const std::string text, engine::file_identity(files.model, &pool));
     CLASP_ASSIGN_OR_RETURN(const std::string vision, engine::file_identity(files.mmproj, &pool));
     loaded.hash = base::sha256_hex(text + vision);
-    EngineOptions options = read_engine_options(arguments);
-    options.model = files.model;
-    options.mmproj = files.mmproj;
+    request::Settings settings;
+    CLASP_RETURN_IF_ERROR(read_rows(arguments, {request::Scope::Engine}, settings));
+    EngineOptions options = read_engine_options(settings, files);
     options.cached_images = 1;
     options.several_methods = true;
     options.log = console.log_sink();

@@ -12,6 +12,8 @@
 #include "clasp/policy.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "request/option_table.h"
+#include "request/option_value.h"
 
 namespace clasp::cli {
 
@@ -27,7 +29,7 @@ Result<std::map<std::size_t, std::string>> read_pairs(const Arguments& arguments
     std::map<std::size_t, std::string> pairs;
     for (const std::string& text : arguments.all(option)) {
         const std::size_t equals = text.find('=');
-        const auto layer = parse_integer(text.substr(0, equals));
+        const auto layer = request::parse_integer(text.substr(0, equals));
         if (equals == std::string::npos || !layer || *layer < 0 || equals + 1 == text.size()) {
             return bad_value(option, text, wanted);
         }
@@ -194,7 +196,7 @@ Command fuse_command() {
                  .help = "where the result goes, float32",
                  .is_required = true,
                  .writes = Writes::File},
-                threads_option(),
+                request::option_named("threads"),
             },
         .check = check,
         .run = run,

@@ -7,8 +7,8 @@
 #include "clasp/image.h"
 #include "clasp/inspect.h"
 #include "cli/commands.h"
-#include "cli/model_files.h"
 #include "cli/output.h"
+#include "request/model_files.h"
 
 namespace clasp::cli {
 
@@ -108,7 +108,8 @@ Result<Inspected> find_inspected(const Arguments& arguments) {
     std::error_code error;
     const bool is_path = word.ends_with(".gguf") || word.find('/') != std::string::npos;
     if (is_path || std::filesystem::exists(word, error)) return found;
-    CLASP_ASSIGN_OR_RETURN(const ModelFiles files, find_named_model(word));
+    CLASP_ASSIGN_OR_RETURN(const request::ModelFiles files,
+                           request::find_named_model(word, request::Caller::CommandLine));
     if (found.mmproj) {
         return Status(Code::InvalidArgument, "--mmproj goes with a file; " + base::in_quotes(word) +
                                                  " names a model that brings its own");

@@ -6,9 +6,7 @@
 #include "clasp/schedule.h"
 #include "eval/benchmark.h"
 #include "methods/method.h"
-#ifdef CLASP_HAS_ENGINE
-#include "cli/model_files.h"
-#endif
+#include "request/model_files.h"
 
 namespace clasp::cli {
 
@@ -33,14 +31,6 @@ std::vector<std::string> class_words() {
     return words;
 }
 
-std::vector<std::string> models() {
-#ifdef CLASP_HAS_ENGINE
-    return model_names();
-#else
-    return {};
-#endif
-}
-
 }  // namespace
 
 KnownValues known_values(const Option& option) {
@@ -57,7 +47,7 @@ KnownValues known_values(const Option& option) {
         return values;
     }
     if (option.name == "policy") return {.names = strings(profile_names()), .takes_file = true};
-    if (option.name == "model") return {.names = models(), .takes_file = true};
+    if (option.name == "model") return {.names = request::model_names(), .takes_file = true};
     if (option.name == "class") return {.names = class_words()};
     if (option.name == "benchmark") return {.names = names_of(eval::benchmarks())};
     if (option.name == "budget") return {.names = {"none", "auto"}};
@@ -73,7 +63,7 @@ KnownValues known_values(const Command& command, const Positional& positional) {
         for (const char* word : {"ablation", "merge", "report"}) values.names.emplace_back(word);
         return values;
     }
-    if (command.name == "inspect") return {.names = models(), .takes_file = true};
+    if (command.name == "inspect") return {.names = request::model_names(), .takes_file = true};
     if (command.name == "methods") return {.names = names_of(methods::all_methods())};
     if (command.name == "policy") return {.names = strings(profile_names()), .takes_file = true};
     return {};

@@ -3,8 +3,6 @@
 #include <array>
 #include <utility>
 
-#include "base/cpu_share.h"
-
 namespace clasp::cli {
 
 char short_name_of(std::string_view name) {
@@ -30,18 +28,6 @@ char short_name_of(std::string_view name) {
         if (option == name) return letter;
     }
     return 0;
-}
-
-Option threads_option() {
-    static const auto limit = static_cast<double>(base::max_threads());
-    return {.name = "threads",
-            .type = OptionType::Integer,
-            .value = "N",
-            .fallback = "0",
-            .help = "threads, 0 for the processors that are free, at most 4 for each; the result is the same",
-            .group = OptionGroup::Performance,
-            .min = 0,
-            .max = limit};
 }
 
 std::string_view type_name(OptionType type) {

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "clasp/image.h"
 #include "cli/output_path.h"
-#include "cli/question_text.h"
+#include "request/question_text.h"
 
 namespace clasp::cli {
 
@@ -30,7 +30,7 @@ bool is_file(const std::string& word) {
 }  // namespace
 
 Status check_pictures_and_question(const std::vector<std::string>& pictures, const std::string& question) {
-    CLASP_RETURN_IF_ERROR(check_question(question));
+    CLASP_RETURN_IF_ERROR(request::check_question(question));
     // A question may end with the name of a picture; a word that is nothing else is none.
     const bool is_one_word = question.find_first_of(" \t") == std::string::npos;
     if (!is_file(question) && !(is_one_word && has_picture_name(question))) return ok_status();

@@ -10,9 +10,11 @@
 #include "clasp/route.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "cli/question_text.h"
 #include "cli/route_train.h"
 #include "cli/router_options.h"
+#include "request/option_table.h"
+#include "request/question_text.h"
+#include "request/router_files.h"
 
 namespace clasp::cli {
 
@@ -31,7 +33,8 @@ Status check(const Arguments& arguments) {
         return {Code::InvalidArgument, has_question ? "a question and --file exclude each other"
                                                     : "a question or --file is required"};
     }
-    if (has_question) CLASP_RETURN_IF_ERROR(check_question(arguments.positional("QUESTION").front()));
+    if (has_question)
+        CLASP_RETURN_IF_ERROR(request::check_question(arguments.positional("QUESTION").front()));
     if (arguments.flag("explain") && arguments.is_given("file")) {
         return {Code::InvalidArgument, "--explain takes one question, not a file"};
     }
@@ -102,7 +105,7 @@ void print_line(const RouteDecision& decision, std::string_view question, Consol
 // One line in, one line out, in order; a line that is no question gives a line that says so, and the
 // rest goes on. Empty lines and other fields of a line are not looked at.
 Status route_file(const Router& router, const std::string& path, bool as_json_lines, Console& console) {
-    CLASP_ASSIGN_OR_RETURN(const std::string text, base::read_file(path, kMaxFileBytes));
+    CLASP_ASSIGN_OR_RETURN(const std::string text, base::read_file(path, request::kMaxFileBytes));
     std::size_t number = 0;
     std::size_t n_lines = 0;
     std::size_t n_bad = 0;
@@ -114,7 +117,7 @@ Status route_file(const Router& router, const std::string& path, bool as_json_li
         ++number;
         if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
         ++n_lines;
-        const auto json = base::parse_json(line, {.max_bytes = kMaxFileBytes});
+        const auto json = base::parse_json(line, {.max_bytes = request::kMaxFileBytes});
         const std::string* const question = json.ok() ? (*json)["text"].as_string() : nullptr;
         if (question == nullptr) {
             const std::string error =
@@ -221,9 +224,9 @@ Command route_command() {
         .check = check,
         .run = run,
     };
-    const std::vector<Option> more = router_options();
+    const std::vector<Option> more = request::options_of(request::Scope::Router);
     command.options.insert(command.options.begin() + 1, more.begin(), more.end());
-    command.options.push_back(threads_option());
+    command.options.push_back(request::option_named("threads"));
     return command;
 }
 

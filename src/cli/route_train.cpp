@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/route_picture.h"
-#include "cli/router_options.h"
+#include "request/router_files.h"
 #include "route/evaluate.h"
 #include "route/labelled.h"
 #include "route/lexicon.h"
@@ -50,7 +50,7 @@ Result<Request> read_train_request(const Arguments& arguments) {
     Request request;
     const std::vector<std::string>& unwanted = arguments.all("without");
     for (const std::string& path : arguments.all("data")) {
-        CLASP_ASSIGN_OR_RETURN(const std::string text, base::read_file(path, kMaxFileBytes));
+        CLASP_ASSIGN_OR_RETURN(const std::string text, base::read_file(path, request::kMaxFileBytes));
         auto questions = route::parse_questions(text);
         if (!questions) return questions.status().with_context(path);
         for (route::Question& question : *questions) {
@@ -60,7 +60,7 @@ Result<Request> read_train_request(const Arguments& arguments) {
         }
     }
     if (const auto path = arguments.text_if("taxonomy")) {
-        CLASP_ASSIGN_OR_RETURN(request.taxonomy_json, base::read_file(*path, kMaxFileBytes));
+        CLASP_ASSIGN_OR_RETURN(request.taxonomy_json, base::read_file(*path, request::kMaxFileBytes));
     }
     request.options.seed = static_cast<std::uint64_t>(arguments.integer("seed"));
     return request;

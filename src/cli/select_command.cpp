@@ -7,6 +7,7 @@
 #include "clasp/thread_pool.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "request/option_table.h"
 
 namespace clasp::cli {
 
@@ -142,7 +143,7 @@ Command select_command() {
                  .help = "0 seeds by lowest redundancy; others shake that order, for variance studies",
                  .min = 0,
                  .max = 9e15},
-                threads_option(),
+                request::option_named("threads"),
             },
         .run = run,
     };

@@ -416,27 +416,27 @@ TEST_F(EngineTest, FilesThatDoNotFitTogetherAreRefused) {
 }
 
 TEST_F(EngineTest, TheCHeaderGivesTheSameAnswer) {
-    clasp_engine_options loading = clasp_engine_default_options();
-    loading.model = text_path().c_str();
-    loading.mmproj = vision_path().c_str();
-    loading.n_threads = 1;
-    clasp_engine* handle = nullptr;
     clasp_error error;
-    ASSERT_EQ(clasp_engine_load(&loading, &handle, &error), CLASP_OK) << error.message;
-    const clasp_image image = {nullptr, picture_.data(), picture_.size()};
-    clasp_ask_options asking = clasp_ask_default_options();
-    asking.images = &image;
-    asking.n_images = 1;
-    asking.question = "How many cups are on the table?";
-    asking.max_tokens = 4;
+    clasp_setup* setup = nullptr;
+    ASSERT_EQ(clasp_setup_create(&setup, &error), CLASP_OK) << error.message;
+    ASSERT_EQ(clasp_setup_set(setup, "model", text_path().c_str(), &error), CLASP_OK) << error.message;
+    ASSERT_EQ(clasp_setup_set(setup, "mmproj", vision_path().c_str(), &error), CLASP_OK) << error.message;
+    ASSERT_EQ(clasp_setup_set(setup, "threads", "1", &error), CLASP_OK) << error.message;
+    clasp_engine* handle = nullptr;
+    ASSERT_EQ(clasp_engine_load(setup, &handle, &error), CLASP_OK) << error.message;
+    clasp_setup_destroy(setup);
+    clasp_request* asking = nullptr;
+    ASSERT_EQ(clasp_request_create("How many cups are on the table?", &asking, &error), CLASP_OK);
+    ASSERT_EQ(clasp_request_add_bytes(asking, picture_.data(), picture_.size(), &error), CLASP_OK);
+    ASSERT_EQ(clasp_request_set(asking, "max_tokens", "4", &error), CLASP_OK) << error.message;
     std::string streamed;
-    asking.text_user = &streamed;
-    asking.on_text = [](const char* text, size_t length, void* user) {
+    const auto append = [](const char* text, size_t length, void* user) {
         static_cast<std::string*>(user)->append(text, length);
         return 0;
     };
+    clasp_request_on_text(asking, append, &streamed);
     clasp_answer* answer = nullptr;
-    ASSERT_EQ(clasp_engine_ask(handle, &asking, &answer, &error), CLASP_OK) << error.message;
+    ASSERT_EQ(clasp_engine_ask(handle, asking, &answer, &error), CLASP_OK) << error.message;
     const Answer wanted = ask(request());
     EXPECT_EQ(clasp_answer_text(answer), wanted.text);
     EXPECT_EQ(streamed, wanted.text);
@@ -453,30 +453,64 @@ TEST_F(EngineTest, TheCHeaderGivesTheSameAnswer) {
     // Fusion as the method has it, or as the caller says.
     AskRequest fused = request();
     fused.method = "fastv";
-    asking.method = "fastv";
-    for (const int fusion : {-1, 0, 1}) {
-        asking.use_fusion = fusion;
-        ASSERT_EQ(clasp_engine_ask(handle, &asking, &answer, &error), CLASP_OK) << error.message;
-        fused.use_fusion = fusion < 0 ? std::nullopt : std::optional<bool>(fusion != 0);
+    ASSERT_EQ(clasp_request_set(asking, "method", "fastv", &error), CLASP_OK) << error.message;
+    for (const char* fusion : {"", "false", "true"}) {
+        const std::string word = fusion;
+        if (!word.empty()) {
+            ASSERT_EQ(clasp_request_set(asking, "fusion", fusion, &error), CLASP_OK) << error.message;
+        }
+        ASSERT_EQ(clasp_engine_ask(handle, asking, &answer, &error), CLASP_OK) << error.message;
+        fused.use_fusion = word.empty() ? std::nullopt : std::optional<bool>(word == "true");
         EXPECT_EQ(clasp_answer_text(answer), ask(fused).text) << fusion;
         clasp_answer_destroy(answer);
     }
-    const clasp_image both = {"picture.png", picture_.data(), picture_.size()};
-    asking.images = &both;
-    EXPECT_EQ(clasp_engine_ask(handle, &asking, &answer, &error), CLASP_INVALID_ARGUMENT);
-    EXPECT_THAT(error.message, HasSubstr("both a path and bytes"));
-    asking.images = &image;
 
     clasp_cancel* cancel = nullptr;
     ASSERT_EQ(clasp_cancel_create(&cancel, &error), CLASP_OK);
     clasp_cancel_request(cancel);
-    asking.cancel = cancel;
-    EXPECT_EQ(clasp_engine_ask(handle, &asking, &answer, &error), CLASP_CANCELLED);
+    clasp_request_cancel_with(asking, cancel);
+    EXPECT_EQ(clasp_engine_ask(handle, asking, &answer, &error), CLASP_CANCELLED);
     EXPECT_EQ(answer, nullptr);
-    asking.question = nullptr;
-    EXPECT_EQ(clasp_engine_ask(handle, &asking, &answer, &error), CLASP_INVALID_ARGUMENT);
-    EXPECT_STREQ(error.message, "options->question is NULL");
+    clasp_request_destroy(asking);
+    EXPECT_EQ(clasp_request_create(nullptr, &asking, &error), CLASP_INVALID_ARGUMENT);
+    EXPECT_STREQ(error.message, "question is NULL");
     clasp_cancel_destroy(cancel);
+    clasp_engine_destroy(handle);
+}
+
+// Every option is set by name and text, refused with its name and its limit, and checked against the others
+// when the request is asked.
+TEST_F(EngineTest, OptionsOfTheCHeaderAreSetByName) {
+    clasp_error error;
+    clasp_request* asking = nullptr;
+    ASSERT_EQ(clasp_request_create("How many?", &asking, &error), CLASP_OK);
+    const auto refusal = [&](const char* name, const char* value) {
+        EXPECT_NE(clasp_request_set(asking, name, value, &error), CLASP_OK) << name;
+        return std::string(error.message);
+    };
+    EXPECT_THAT(refusal("budgt", "64"), HasSubstr("did you mean 'budget'?"));
+    EXPECT_EQ(refusal("threads", "1").find("there is no option 'threads'"), 0U);
+    EXPECT_EQ(refusal("max_tokens", "0"), "max_tokens takes a whole number from 1 to 1048576, not '0'");
+    EXPECT_EQ(refusal("budget_kind", "all"), "budget_kind takes average, entering or final, not 'all'");
+    EXPECT_EQ(refusal("vanilla", "yes"), "vanilla takes true or false, not 'yes'");
+    EXPECT_EQ(clasp_request_set(asking, "budget", nullptr, &error), CLASP_INVALID_ARGUMENT);
+
+    clasp_setup* setup = nullptr;
+    ASSERT_EQ(clasp_setup_create(&setup, &error), CLASP_OK);
+    ASSERT_EQ(clasp_setup_set(setup, "model", text_path().c_str(), &error), CLASP_OK);
+    ASSERT_EQ(clasp_setup_set(setup, "mmproj", vision_path().c_str(), &error), CLASP_OK);
+    EXPECT_NE(clasp_setup_set(setup, "budget", "64", &error), CLASP_OK);
+    EXPECT_NE(clasp_setup_set(setup, "gpu", "no", &error), CLASP_OK);
+    clasp_engine* handle = nullptr;
+    ASSERT_EQ(clasp_engine_load(setup, &handle, &error), CLASP_OK) << error.message;
+    clasp_setup_destroy(setup);
+    ASSERT_EQ(clasp_request_add_bytes(asking, picture_.data(), picture_.size(), &error), CLASP_OK);
+    ASSERT_EQ(clasp_request_set(asking, "schedule", "1:4", &error), CLASP_OK) << error.message;
+    ASSERT_EQ(clasp_request_set(asking, "budget", "8", &error), CLASP_OK) << error.message;
+    clasp_answer* answer = nullptr;
+    EXPECT_EQ(clasp_engine_ask(handle, asking, &answer, &error), CLASP_INVALID_ARGUMENT);
+    EXPECT_STREQ(error.message, "budget and schedule exclude each other");
+    clasp_request_destroy(asking);
     clasp_engine_destroy(handle);
 }
 

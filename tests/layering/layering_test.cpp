@@ -26,9 +26,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-constexpr std::array<std::string_view, 15> kLayers = {"base",   "select",    "methods", "fuse",  "route",
-                                                      "policy", "capi",      "image",   "model", "engine",
-                                                      "eval",   "calibrate", "draw",    "serve", "cli"};
+constexpr std::array<std::string_view, 16> kLayers = {
+    "base",  "select", "methods", "fuse",      "route", "policy",  "capi",  "image",
+    "model", "engine", "eval",    "calibrate", "draw",  "request", "serve", "cli"};
 constexpr std::string_view kFirstLayerWithGgml = "model";
 
 std::optional<std::size_t> layer_of(std::string_view module) {

@@ -1,6 +1,8 @@
-#include "cli/answer_json.h"
+#include "request/answer_json.h"
 
-namespace clasp::cli {
+namespace clasp::request {
+
+using base::Json;
 
 Json timings_json(const AskTimings& timings) {
     return {{"route", timings.route},   {"image", timings.image},     {"encode", timings.encode},
@@ -61,4 +63,4 @@ Json answer_json(const Answer& answer, const std::string& model_name) {
             {"notes", answer.notes}};
 }
 
-}  // namespace clasp::cli
+}  // namespace clasp::request

@@ -1,8 +1,8 @@
-#include "cli/question_text.h"
+#include "request/question_text.h"
 
 #include "base/utf8.h"
 
-namespace clasp::cli {
+namespace clasp::request {
 
 namespace {
 
@@ -23,4 +23,4 @@ Status check_question(std::string_view question) {
     return {Code::InvalidArgument, question.empty() ? "the question is empty" : "the question is blank"};
 }
 
-}  // namespace clasp::cli
+}  // namespace clasp::request

@@ -5,9 +5,9 @@
 
 #include "clasp/status.h"
 
-namespace clasp::cli {
+namespace clasp::request {
 
 // Error: the question is empty or blank.
 Status check_question(std::string_view question);
 
-}  // namespace clasp::cli
+}  // namespace clasp::request

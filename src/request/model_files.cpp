@@ -1,4 +1,4 @@
-#include "cli/model_files.h"
+#include "request/model_files.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "policy/model_policy.h"
 
-namespace clasp::cli {
+namespace clasp::request {
 
 namespace {
 
@@ -33,20 +33,6 @@ std::vector<fs::path> model_folders() {
 
 }  // namespace
 
-std::vector<Option> model_options() {
-    return {
-        {.name = "model",
-         .type = OptionType::Text,
-         .value = "NAME|FILE",
-         .fallback = "tiny",
-         .help = "a model that comes with the program, or a text GGUF file"},
-        {.name = "mmproj",
-         .type = OptionType::File,
-         .value = "FILE",
-         .help = "the vision GGUF file of --model FILE"},
-    };
-}
-
 std::vector<std::string> model_names() {
     constexpr std::string_view kVisionSuffix = "-mmproj.gguf";
     std::vector<std::string> names;
@@ -65,38 +51,34 @@ std::vector<std::string> model_names() {
     return names;
 }
 
-Status check_model_options(const Arguments& arguments) {
-    const bool is_file = is_file_name(arguments.text("model"));
-    if (!is_file) CLASP_RETURN_IF_ERROR(find_named_model(arguments.text("model")).status());
-    if (is_file && !arguments.is_given("mmproj")) {
-        return {Code::InvalidArgument, "--model with a file needs --mmproj with its vision file"};
+Result<ModelFiles> find_model_files(const Settings& settings, Caller caller) {
+    const std::string& model = settings.model;
+    if (is_file_name(model)) return ModelFiles{fs::path(model).filename().string(), model, settings.mmproj};
+    CLASP_ASSIGN_OR_RETURN(ModelFiles files, find_named_model(model, caller));
+    if (!settings.mmproj.empty()) {
+        return Status(Code::InvalidArgument,
+                      spelled("mmproj", caller) + " goes with " + spelled("model", caller) + " FILE; " +
+                          base::in_quotes(model) + " names a model that brings its own");
     }
-    if (!is_file && arguments.is_given("mmproj")) {
-        return {Code::InvalidArgument, "--mmproj goes with --model FILE; '" + arguments.text("model") +
-                                           "' names a model that brings its own"};
-    }
-    return ok_status();
+    return files;
 }
 
-Option policy_option(std::string_view help) {
-    return {.name = "policy", .type = OptionType::Text, .value = "NAME|FILE", .help = help};
+Result<ModelFiles> find_vision_model(const Settings& settings, Caller caller) {
+    CLASP_ASSIGN_OR_RETURN(ModelFiles files, find_model_files(settings, caller));
+    if (files.mmproj.empty()) {
+        return Status(Code::InvalidArgument, spelled("model", caller) + " with a file needs " +
+                                                 spelled("mmproj", caller) + " with its vision file");
+    }
+    return files;
 }
 
-Result<Policy> read_policy_option(const Arguments& arguments) {
-    if (const auto policy = arguments.text_if("policy")) return load_policy(*policy);
-    CLASP_ASSIGN_OR_RETURN(const ModelFiles files, find_model_files(arguments));
+Result<Policy> find_policy(const Settings& settings, Caller caller) {
+    if (settings.is_given("policy")) return settings.request.policy;
+    CLASP_ASSIGN_OR_RETURN(const ModelFiles files, find_model_files(settings, caller));
     return policy::model_policy(files.model);
 }
 
-Result<ModelFiles> find_model_files(const Arguments& arguments) {
-    const std::string model = arguments.text("model");
-    if (is_file_name(model)) {
-        return ModelFiles{fs::path(model).filename().string(), model, arguments.text("mmproj")};
-    }
-    return find_named_model(model);
-}
-
-Result<ModelFiles> find_named_model(const std::string& model) {
+Result<ModelFiles> find_named_model(const std::string& model, Caller caller) {
     for (const fs::path& folder : model_folders()) {
         const fs::path text = folder / ("clasp-" + model + ".gguf");
         const fs::path vision = folder / ("clasp-" + model + "-mmproj.gguf");
@@ -108,8 +90,9 @@ Result<ModelFiles> find_named_model(const std::string& model) {
     const std::vector<std::string_view> views(names.begin(), names.end());
     return Status(Code::NotFound, "no model " + base::in_quotes(model) + " comes with this program" +
                                       base::did_you_mean(model, views) + "; there is " +
-                                      (views.empty() ? "none" : base::join(views)) +
-                                      ", or give --model FILE.gguf and --mmproj FILE.gguf");
+                                      (views.empty() ? "none" : base::join(views)) + ", or give " +
+                                      spelled("model", caller) + " FILE.gguf and " +
+                                      spelled("mmproj", caller) + " FILE.gguf");
 }
 
-}  // namespace clasp::cli
+}  // namespace clasp::request

@@ -1,0 +1,86 @@
+#include "request/conflicts.h"
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "methods/method.h"
+
+namespace clasp::request {
+
+namespace {
+
+Status invalid(std::string message) {
+    return {Code::InvalidArgument, std::move(message)};
+}
+
+Status check_vanilla(const Settings& settings, Caller caller) {
+    constexpr std::array<std::string_view, 7> kOthers = {"schedule",  "method",      "method-option", "mass",
+                                                         "no-fusion", "budget-kind", "position-mode"};
+    const std::string vanilla = spelled("vanilla", caller);
+    for (const std::string_view other : kOthers) {
+        if (!settings.is_given(other)) continue;
+        return invalid(vanilla + " means no fusion and no pruning; " + spelled(other, caller) +
+                       " has no effect with it");
+    }
+    if (settings.is_given("budget") && settings.request.budget.kind != BudgetSpec::Kind::None) {
+        return invalid(vanilla + " means no pruning; " + spelled("budget", caller) +
+                       " has no effect with it");
+    }
+    return ok_status();
+}
+
+Status check_router(const Settings& settings, Caller caller) {
+    const std::string router = spelled("router", caller);
+    const bool is_llm = settings.router.kind == "llm";
+    if (is_llm == settings.router.model.empty()) {
+        return invalid(router + " llm and " + spelled("router-model", caller) + " FILE belong together");
+    }
+    if (!is_llm && settings.is_given("router-timeout")) {
+        return invalid(spelled("router-timeout", caller) + " goes with " + router + " llm");
+    }
+    if (!settings.is_given("class")) return ok_status();
+    for (const std::string_view other : {"router", "taxonomy", "classifier"}) {
+        if (!settings.is_given(other)) continue;
+        return invalid(spelled("class", caller) + " skips the router; " + spelled(other, caller) +
+                       " has no effect with it");
+    }
+    return ok_status();
+}
+
+}  // namespace
+
+Status check_conflicts(const Settings& settings, Caller caller) {
+    CLASP_RETURN_IF_ERROR(check_router(settings, caller));
+    if (settings.is_given("schedule") && settings.is_given("budget")) {
+        return invalid(spelled("budget", caller) + " and " + spelled("schedule", caller) +
+                       " exclude each other");
+    }
+    return settings.request.vanilla ? check_vanilla(settings, caller) : ok_status();
+}
+
+Status check_text_only(const Settings& settings, Caller caller) {
+    constexpr std::array<std::string_view, 11> kAboutPictures = {
+        "budget-kind", "schedule",  "method", "method-option", "position-mode", "mass",
+        "policy",      "no-fusion", "compat", "select-seed",   "cache"};
+    const auto refuse = [&](std::string_view name) {
+        return invalid("a question without a picture has no visual tokens; " + spelled(name, caller) +
+                       " has no effect on it");
+    };
+    if (settings.is_given("budget") && settings.request.budget.kind != BudgetSpec::Kind::None) {
+        return refuse("budget");
+    }
+    for (const std::string_view name : kAboutPictures) {
+        if (settings.is_given(name)) return refuse(name);
+    }
+    return ok_status();
+}
+
+Status check_choices(const AskRequest& request, const Policy& policy) {
+    const std::string& method = request.method.empty() ? policy.method : request.method;
+    CLASP_RETURN_IF_ERROR(methods::check_method_choice({method, request.method_options}));
+    if (request.class_choice.empty()) return ok_status();
+    return find_class(policy, request.class_choice).status();
+}
+
+}  // namespace clasp::request
