@@ -1,5 +1,5 @@
 // The engine: a vision-language model from two GGUF files that answers questions about images while
-// keeping only the visual tokens the question needs.
+// keeping only the visual tokens the question needs, or a text model from one.
 //
 //     auto engine = clasp::Engine::load({.model = "llava.gguf", .mmproj = "mmproj.gguf"});
 //     clasp::AskRequest request;
@@ -58,7 +58,7 @@ using ProgressSink = std::function<void(const Progress& progress)>;
 
 struct EngineOptions {
     std::string model = {};   // text GGUF
-    std::string mmproj = {};  // vision GGUF
+    std::string mmproj = {};  // vision GGUF; empty: no pictures, questions in text alone
     // How the vision tower's matrices are kept: "auto" (i16 where that is fast, else file), "file" (as
     // stored; needed for llama.cpp's numbers to the bit), "i16" (16-bit integers, about as exact as f16 and
     // faster, CPU only), "f32", "f16", "bf16", "q8_0", "q4_0".
@@ -86,11 +86,11 @@ struct EngineOptions {
 struct ModelInfo {
     std::string name;          // of the text model
     std::string architecture;  // "llama"
-    std::string weight_type;
+    std::string weight_type;   // of most weights of the text model: "Q4_0"
     std::size_t n_layers = 0;
     std::size_t width = 0;
     std::size_t context_length = 0;
-    std::size_t vision_blocks = 0;
+    std::size_t vision_blocks = 0;  // this and what follows: 0 without a vision file
     std::size_t feature_layer = 0;  // block that the original model projects
     Grid grid;                      // visual tokens of a square picture of the model's own size
 };
@@ -136,7 +136,9 @@ inline constexpr std::size_t kMaxStopBytes = 256;
 struct AskRequest {
     // What was said before, the system message first if there is one; the question is the next message.
     std::vector<Message> history;
-    std::vector<ImageSource> images;  // in front of the question
+    // In front of the question. A request without any, here and in its history, is in text alone: nothing is
+    // pruned, and the mix of its answer is empty.
+    std::vector<ImageSource> images;
     std::string question;
     Policy policy;             // default-constructed: the engine's, see Engine::policy()
     std::string class_choice;  // id or name; empty: the router decides

@@ -52,7 +52,7 @@ struct GgufFileInfo {
     std::optional<VisionFileInfo> vision;
     bool is_supported = false;  // Engine::load() takes it; only memory can stand in the way
     std::string reason;         // why not, when it is not
-    std::string needs;          // what it needs beside it to answer, when it is
+    std::string needs;          // what it needs beside it, and for what, when it is
 };
 
 // The verdict comes from the checks by which the engine loads files. Error: the file cannot be read or is not

@@ -1,4 +1,4 @@
-// clasp-vlm ask: a question about one or more images.
+// clasp-vlm ask: a question about images, or in text alone.
 #include <array>
 #include <ostream>
 #include <string>
@@ -72,6 +72,12 @@ void print_cache(const Answer& answer, Console& console) {
 
 // One line of figures for people who watch; the JSON has all of them.
 void print_summary(const Answer& answer, Console& console) {
+    if (answer.tokens.visual == 0) {
+        console.err << "text only: " << answer.tokens.text << " tokens; first token after "
+                    << fixed(answer.timings.first_token, 0) << " ms, total " << fixed(answer.timings.total, 0)
+                    << " ms\n";
+        return;
+    }
     console.err << answer.chosen_class.name << " (" << answer.chosen_class.by << "), "
                 << (answer.label == "none" ? "nothing pruned" : answer.label) << ": " << answer.tokens.visual
                 << " visual tokens, " << fixed(answer.tokens.average, 1) << " per layer, "
@@ -143,10 +149,12 @@ Status run(const Arguments& arguments, Console& console) {
 Command ask_command() {
     Command command = {
         .name = "ask",
-        .summary = "Ask a question about images",
+        .summary = "Ask a question about images, or in text alone",
         .positionals = {{.name = "IMAGE",
-                         .help = "a JPEG, PNG, WebP, GIF or BMP file, or - for standard input",
-                         .min_count = 1,
+                         .help =
+                             "a JPEG, PNG, WebP, GIF or BMP file, or - for standard input; without one the "
+                             "question is in text alone, and --model FILE needs no --mmproj",
+                         .min_count = 0,
                          .max_count = kMaxImages,
                          .takes_stdin = true},
                         {"QUESTION", "in plain words, after the images", 1, 1}},
@@ -154,6 +162,7 @@ Command ask_command() {
             "The answer goes to standard output, figures and notes to standard error. Ctrl-C stops cleanly.",
         .examples =
             {"clasp-vlm ask photo.jpg \"How many cups are on the table?\" -m llava.gguf -M mmproj.gguf",
+             "clasp-vlm ask \"What is the capital of France?\" -m text.gguf",
              "clasp-vlm ask photo.jpg \"What does the sign say?\" -b 64 --map kept.png",
              "clasp-vlm ask examples/pictures/crosses.png \"How many yellow crosses are in the picture?\""},
         .check = check,

@@ -33,7 +33,14 @@ Status check_pictures_and_question(const std::vector<std::string>& pictures, con
     CLASP_RETURN_IF_ERROR(request::check_question(question));
     // A question may end with the name of a picture; a word that is nothing else is none.
     const bool is_one_word = question.find_first_of(" \t") == std::string::npos;
-    if (!is_file(question) && !(is_one_word && has_picture_name(question))) return ok_status();
+    const bool is_picture =
+        question == "-" || is_file(question) || (is_one_word && has_picture_name(question));
+    if (!is_picture) return ok_status();
+    if (pictures.empty()) {
+        return {Code::InvalidArgument,
+                "the question is missing: the only word, " + base::path_in_quotes(question) +
+                    (question == "-" ? ", stands for a picture" : ", names a picture")};
+    }
     const auto words = std::find_if(pictures.begin(), pictures.end(), [](const std::string& word) {
         return word != "-" && !is_file(word) && !has_picture_name(word);
     });

@@ -14,6 +14,7 @@
 #include "engine/generate.h"
 #include "engine/memory_check.h"
 #include "engine/messages.h"
+#include "engine/model_info.h"
 #include "engine/pair_check.h"
 #include "engine/progress.h"
 #include "engine/prompt.h"
@@ -41,12 +42,15 @@ using engine::VisualInput;
 // intermediate results of its largest request.
 constexpr std::size_t kIdleSessions = 2;
 
+constexpr std::string_view kNoVisionFile =
+    "the model was loaded without a vision file: it answers questions in text alone";
+
 struct Engine::State {
     EngineOptions options;
     std::shared_ptr<model::Compute> compute;
     std::shared_ptr<const model::TextModel> text;
-    std::shared_ptr<const model::VisionModel> vision;
-    std::unique_ptr<engine::VisionMemory> memory;  // null: every request encodes
+    std::shared_ptr<const model::VisionModel> vision;  // null: text alone
+    std::unique_ptr<engine::VisionMemory> memory;      // null: every request encodes
     std::optional<Router> router;
     Policy policy;  // of requests that bring none
     mutable ThreadPool pool;
@@ -127,11 +131,11 @@ std::size_t count_text(const engine::Prompt& prompt) {
 // What is known once the headers of the pictures are read.
 Result<RequestShape> request_shape(const engine::Prompt& prompt,
                                    const std::vector<engine::PlannedPicture>& pictures,
-                                   const model::TextModel& text, const model::VisionInfo& vision) {
+                                   const model::TextModel& text, const model::VisionModel* vision) {
     RequestShape shape;
     shape.n_text = count_text(prompt);
     shape.decoder = decoder_shape(text.config());
-    shape.vision = vision;
+    if (vision != nullptr) shape.vision = vision->info();
     for (const engine::PlannedPicture& picture : pictures) {
         shape.images.push_back(picture.plan.layout);
         CLASP_ASSIGN_OR_RETURN(const std::size_t n_text, engine::count_image_text(picture.plan, text));
@@ -266,6 +270,10 @@ Result<LoadedModels> load_models(const EngineOptions& options, model::VisionWeig
     LoadedModels models;
     if (report) watch.on_progress = [&](double share) { report->at(share * text_bytes); };
     CLASP_ASSIGN_OR_RETURN(models.text, model::TextModel::load(options.model, compute, {.watch = &watch}));
+    if (options.mmproj.empty()) {
+        if (report) report->finish();
+        return models;
+    }
     if (report) watch.on_progress = [&](double share) { report->at(text_bytes + share * vision_bytes); };
     CLASP_ASSIGN_OR_RETURN(models.vision_file, base::MappedFile::open(options.mmproj));
     auto vision = model::VisionModel::load_bytes(
@@ -313,14 +321,20 @@ Result<std::unique_ptr<Engine>> Engine::load(const EngineOptions& options) {
     CLASP_ASSIGN_OR_RETURN(LoadedModels models, load_models(options, weights, state->compute, state->pool));
     state->text = std::move(models.text);
     state->vision = std::move(models.vision);
-    const model::TextConfig& text = state->text->config();
-    const model::VisionInfo& vision = state->vision->info();
-    CLASP_RETURN_IF_ERROR(engine::check_pair(
-        {options.model, static_cast<std::size_t>(text.width), static_cast<std::size_t>(text.context_length)},
-        {options.mmproj, vision.output_width, vision.n_tokens()}));
+    state->info = engine::model_info(*state->text, state->vision ? &state->vision->info() : nullptr);
+    if (state->vision) {
+        const model::VisionInfo& vision = state->vision->info();
+        CLASP_RETURN_IF_ERROR(
+            engine::check_pair({options.model, state->info.width, state->info.context_length},
+                               {options.mmproj, vision.output_width, vision.n_tokens()}));
+    } else if (!options.cache_dir.empty()) {
+        return Status(Code::InvalidArgument, "there is nothing to keep in the cache folder " +
+                                                 base::path_in_quotes(options.cache_dir) +
+                                                 " without a vision file");
+    }
     CLASP_ASSIGN_OR_RETURN(state->router, Router::create(options.router));
     CLASP_ASSIGN_OR_RETURN(state->policy, policy::model_policy(options.model));
-    if (options.cached_images > 0 || !options.cache_dir.empty()) {
+    if (state->vision && (options.cached_images > 0 || !options.cache_dir.empty())) {
         // Only files of a cache outlive this engine; what stays in memory belongs to this model anyway.
         std::string vision_id;
         if (!options.cache_dir.empty())
@@ -330,15 +344,6 @@ Result<std::unique_ptr<Engine>> Engine::load(const EngineOptions& options) {
             std::make_unique<engine::VisionMemory>(std::move(vision_id), options.cached_images,
                                                    options.cache_dir, options.several_methods, options.log);
     }
-    ModelInfo& info = state->info;
-    info.name = text.name;
-    info.architecture = text.architecture;
-    info.n_layers = static_cast<std::size_t>(text.n_layers);
-    info.width = static_cast<std::size_t>(text.width);
-    info.context_length = static_cast<std::size_t>(text.context_length);
-    info.vision_blocks = vision.n_blocks;
-    info.feature_layer = vision.feature_layer;
-    info.grid = vision.grid;
     return std::unique_ptr<Engine>(new Engine(std::move(state)));
 }
 
@@ -360,20 +365,29 @@ Result<Answer> Engine::answer_request(const State& state, const AskRequest& requ
     const model::Compute::Work work(*state.compute);
     const Policy& policy = request.policy.classes.empty() ? state.policy : request.policy;
     CLASP_RETURN_IF_ERROR(validate(policy));
-    CLASP_ASSIGN_OR_RETURN(const RequestPlan plan,
-                           engine::plan_request(request, policy, *state.router, state.vision->info()));
-
-    std::vector<std::string> notes = plan.notes;
     const std::vector<Message> messages = engine::messages_of(request);
     CLASP_ASSIGN_OR_RETURN(const std::vector<ImageSource> images, engine::images_of(messages));
-    if (images.empty()) return Status(Code::InvalidArgument, "a question needs at least one image");
+    const bool is_text_only = images.empty();
+    if (!is_text_only && state.vision == nullptr) {
+        return Status(Code::InvalidArgument,
+                      "the model was loaded without a vision file, so it cannot be asked about a picture");
+    }
+    CLASP_ASSIGN_OR_RETURN(const RequestPlan plan,
+                           is_text_only
+                               ? engine::plan_text_request(request, policy, *state.router)
+                               : engine::plan_request(request, policy, *state.router, state.vision->info()));
+
+    std::vector<std::string> notes = plan.notes;
+    if (state.vision == nullptr) notes.emplace_back(kNoVisionFile);
     CLASP_ASSIGN_OR_RETURN(const engine::Prompt prompt, engine::build_prompt(*state.text, messages));
     if (!prompt.note.empty()) notes.push_back(prompt.note);
-    CLASP_ASSIGN_OR_RETURN(
-        const auto pictures,
-        engine::plan_pictures(images, *state.vision, compat_of(request.numbers), request.cancel));
+    std::vector<engine::PlannedPicture> pictures;
+    if (!is_text_only) {
+        CLASP_ASSIGN_OR_RETURN(pictures, engine::plan_pictures(images, *state.vision,
+                                                               compat_of(request.numbers), request.cancel));
+    }
     CLASP_ASSIGN_OR_RETURN(const RequestShape shape,
-                           request_shape(prompt, pictures, *state.text, state.vision->info()));
+                           request_shape(prompt, pictures, *state.text, state.vision.get()));
     CLASP_ASSIGN_OR_RETURN(const engine::StartedMethod started,
                            engine::start_method(request, policy, plan, shape));
     methods::MethodRun* run = started.run.get();
@@ -382,18 +396,21 @@ Result<Answer> Engine::answer_request(const State& state, const AskRequest& requ
                            engine::position_rule(request.position_mode, run));
     CLASP_ASSIGN_OR_RETURN(const auto executor, state.executors.take());
 
-    engine::VisualRequest seeing = visual_request(request, policy, plan, shape, run, state.pool);
-    CLASP_ASSIGN_OR_RETURN(const std::vector<float> words, engine::embed_words(run, prompt, *executor));
-    const auto width = static_cast<std::size_t>(state.text->config().width);
-    seeing.text = {words.data(), words.size() / width, width, width};
-    CLASP_ASSIGN_OR_RETURN(const auto vision, state.vision_sessions.take());
-    std::optional<PhaseReport> encoding;
-    if (request.on_progress) {
-        encoding.emplace(request.on_progress, Progress::Phase::Encode, static_cast<double>(images.size()));
-        seeing.on_images = [&encoding](double n_done) { encoding->at(n_done); };
+    VisualInput visual;
+    if (!is_text_only) {
+        engine::VisualRequest seeing = visual_request(request, policy, plan, shape, run, state.pool);
+        CLASP_ASSIGN_OR_RETURN(const std::vector<float> words, engine::embed_words(run, prompt, *executor));
+        const auto width = static_cast<std::size_t>(state.text->config().width);
+        seeing.text = {words.data(), words.size() / width, width, width};
+        CLASP_ASSIGN_OR_RETURN(const auto vision, state.vision_sessions.take());
+        std::optional<PhaseReport> encoding;
+        if (request.on_progress) {
+            encoding.emplace(request.on_progress, Progress::Phase::Encode,
+                             static_cast<double>(images.size()));
+            seeing.on_images = [&encoding](double n_done) { encoding->at(n_done); };
+        }
+        CLASP_ASSIGN_OR_RETURN(visual, engine::prepare_images(pictures, seeing, *vision, state.memory.get()));
     }
-    CLASP_ASSIGN_OR_RETURN(const VisualInput visual,
-                           engine::prepare_images(pictures, seeing, *vision, state.memory.get()));
     notes.insert(notes.end(), visual.notes.begin(), visual.notes.end());
 
     engine::StageChooser chooser =

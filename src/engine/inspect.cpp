@@ -89,7 +89,8 @@ Result<GgufFileInfo> inspect_gguf(const std::string& path) {
     info.is_supported = usable.ok();
     info.reason = usable.message();
     if (info.is_supported && info.text) {
-        info.needs = "a vision file that gives tokens of width " + std::to_string(info.text->width);
+        info.needs = "a vision file that gives tokens of width " + std::to_string(info.text->width) +
+                     " for questions about pictures, and none for questions in text";
     }
     if (info.is_supported && info.vision) {
         info.needs = "a text model of width " + std::to_string(info.vision->output_width);

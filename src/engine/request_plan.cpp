@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <optional>
 
+#include "base/stopwatch.h"
 #include "base/text.h"
 #include "engine/method_fit.h"
 #include "engine/visual_input.h"
@@ -88,6 +88,31 @@ Status check_mix(const Mix& mix, const Policy& policy, const model::VisionInfo& 
                    "; use another policy or no fusion");
 }
 
+// What every request has: its class.
+Result<RequestPlan> start_plan(const AskRequest& request, const Policy& policy, const Router& router) {
+    CLASP_RETURN_IF_ERROR(check_together(request));
+    RequestPlan plan;
+    const base::Stopwatch watch;
+    CLASP_ASSIGN_OR_RETURN(plan.chosen_class, choose_class(request, policy, router, plan.notes));
+    plan.route_ms = watch.elapsed_ms();
+    return plan;
+}
+
+// What a request says about pictures, beyond the defaults.
+std::vector<std::string_view> settings_of_pictures(const AskRequest& request) {
+    std::vector<std::string_view> named;
+    const bool has_schedule = !request.forced_stages.empty() || !request.schedule_name.empty();
+    if (request.budget != BudgetSpec() && request.budget.kind != BudgetSpec::Kind::None)
+        named.emplace_back("budget");
+    if (has_schedule) named.emplace_back("schedule");
+    if (!request.method.empty() || !request.method_options.empty()) named.emplace_back("method");
+    if (request.mass) named.emplace_back("mass");
+    if (request.use_fusion) named.emplace_back("fusion");
+    if (request.position_mode != AskRequest().position_mode) named.emplace_back("position mode");
+    if (request.want_pictures) named.emplace_back("pictures");
+    return named;
+}
+
 }  // namespace
 
 std::size_t RequestShape::n_visual() const {
@@ -102,15 +127,18 @@ std::size_t RequestShape::n_carried() const {
     return n;
 }
 
+Result<RequestPlan> plan_text_request(const AskRequest& request, const Policy& policy, const Router& router) {
+    CLASP_ASSIGN_OR_RETURN(RequestPlan plan, start_plan(request, policy, router));
+    plan.prunes = false;
+    if (const std::vector<std::string_view> idle = settings_of_pictures(request); !idle.empty()) {
+        plan.notes.push_back("there is no picture, so these had no effect: " + base::join(idle));
+    }
+    return plan;
+}
+
 Result<RequestPlan> plan_request(const AskRequest& request, const Policy& policy, const Router& router,
                                  const model::VisionInfo& vision) {
-    CLASP_RETURN_IF_ERROR(check_together(request));
-    RequestPlan plan;
-    const auto begin = std::chrono::steady_clock::now();
-    CLASP_ASSIGN_OR_RETURN(plan.chosen_class, choose_class(request, policy, router, plan.notes));
-    const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - begin;
-    plan.route_ms = elapsed.count();
-
+    CLASP_ASSIGN_OR_RETURN(RequestPlan plan, start_plan(request, policy, router));
     CLASP_ASSIGN_OR_RETURN(plan.method,
                            methods::find_method(request.method.empty() ? policy.method : request.method));
     CLASP_ASSIGN_OR_RETURN(plan.settings, methods::Settings::read(plan.method->name, plan.method->options,
@@ -319,7 +347,7 @@ Result<StartedMethod> start_method(const AskRequest& request, const Policy& poli
     started.budget.asked = asked_budget(request);
     started.budget.decided = started.budget.asked;
     if (!plan.prunes) {
-        prune_nothing(started, "");
+        prune_nothing(started, shape.images.empty() ? "there is no picture" : "");
         return started;
     }
     const std::string all_stay =

@@ -19,7 +19,7 @@ struct RequestPlan {
     ClassChoice chosen_class;
     Mix mix;
     double split = 0.0;
-    const methods::Method* method = nullptr;
+    const methods::Method* method = nullptr;  // null without pictures
     methods::Settings settings;
     methods::BudgetKind budget_kind = methods::BudgetKind::Average;
     MassRule mass = MassRule::None;
@@ -32,6 +32,10 @@ struct RequestPlan {
 // give.
 Result<RequestPlan> plan_request(const AskRequest& request, const Policy& policy, const Router& router,
                                  const model::VisionInfo& vision);
+
+// The same for a request without pictures: a class, and nothing to mix or to prune. A note tells what of the
+// request has no effect.
+Result<RequestPlan> plan_text_request(const AskRequest& request, const Policy& policy, const Router& router);
 
 // What is known of the models, the prompt and the images' sizes before a pixel is seen.
 struct RequestShape {

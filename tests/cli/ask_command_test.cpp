@@ -138,6 +138,49 @@ TEST(Ask, SwappedAndMissingQuestionsAreRecognised) {
     EXPECT_THAT(run({"ask", "absent.png", "What is a.png?"}).err, Not(HasSubstr("swapped")));
 }
 
+TEST(Ask, AQuestionAloneIsInText) {
+    const Outcome result = run({"ask", kQuestion, "--threads", "1", "--json"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    const Json json = test::parsed(result.out);
+    EXPECT_EQ(json["tokens"]["visual"], 0);
+    EXPECT_EQ(json["stages"].size(), 0U);
+    EXPECT_EQ(json["mix"].size(), 0U);
+    EXPECT_EQ(json["method"], "none");
+    EXPECT_EQ(json["budget"]["reason"], "there is no picture");
+    // A file needs no vision file for it, and says so; for a picture it needs one.
+    const std::string model = std::string(test::source_dir()) + "/models/clasp-tiny.gguf";
+    const Outcome alone = run({"ask", kQuestion, "-t", "1", "-m", model});
+    ASSERT_EQ(alone.code, 0) << alone.err;
+    EXPECT_EQ(alone.out, json["answer"].get<std::string>().value() + "\n");
+    EXPECT_THAT(alone.err, HasSubstr("note: the model was loaded without a vision file"));
+    EXPECT_THAT(alone.err, HasSubstr("text only: "));
+    const Outcome seeing = run({"ask", picture(), kQuestion, "-m", model});
+    EXPECT_EQ(seeing.code, 2);
+    EXPECT_THAT(seeing.err, HasSubstr("--model with a file needs --mmproj with its vision file"));
+    // Options about pictures say nothing about it, and a lone picture is no question.
+    for (const std::vector<std::string>& about : {std::vector<std::string>{"--budget", "64"},
+                                                  {"--method", "fastv"},
+                                                  {"--no-fusion"},
+                                                  {"--compat", "llama.cpp"},
+                                                  {"--map", "map.png"},
+                                                  {"--cache", "layers"},
+                                                  {"--policy", "llava"}}) {
+        std::vector<std::string> words = {"ask", kQuestion};
+        words.insert(words.end(), about.begin(), about.end());
+        const Outcome refused = run(words);
+        EXPECT_EQ(refused.code, 2) << about[0];
+        EXPECT_THAT(refused.err, HasSubstr(about[0]));
+    }
+    EXPECT_FALSE(fs::exists("map.png"));
+    for (const std::string& lone : {picture(), std::string("absent.jpg"), std::string("-")}) {
+        const Outcome missing = run({"ask", lone}, {.input = "x"});
+        EXPECT_EQ(missing.code, 2) << lone;
+        EXPECT_THAT(missing.err, HasSubstr("the question is missing"));
+    }
+    EXPECT_EQ(run({"ask"}).code, 2);
+    EXPECT_EQ(run({"compare", kQuestion}).code, 2);
+}
+
 TEST(Ask, LetterCaseDoesNotMatter) {
     const Outcome result =
         run(ask({"--method", "FastV", "--class", "COUNTING", "--budget", "NONE", "--json"}));

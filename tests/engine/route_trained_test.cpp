@@ -10,17 +10,14 @@
 
 #include "clasp/route.h"
 #include "clasp/route_llm.h"
+#include "support/trained_model.h"
 
 namespace clasp {
 namespace {
 
 std::string trained_model() {
     if (const char* named = std::getenv("CLASP_ROUTER_MODEL")) return named;
-    const char* cache = std::getenv("XDG_CACHE_HOME");
-    const char* home = std::getenv("HOME");
-    if (cache == nullptr && home == nullptr) return {};
-    const std::string folder = cache != nullptr ? cache : std::string(home) + "/.cache";
-    return folder + "/clasp/models/tinyllama-1.1b-chat.gguf";
+    return test::tinyllama_path();
 }
 
 TEST(TrainedLlmRouter, ActsOnItsLargestScore) {

@@ -1,0 +1,122 @@
+// Questions in text to a trained model, where scripts/fetch-tinyllama has put it: our own graphs answer as
+// libllama does, token by token.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "clasp/engine.h"
+#include "engine/executor.h"
+#include "engine/generate.h"
+#include "engine/prompt.h"
+#include "engine/sequence.h"
+#include "support/llama_oracle.h"
+#include "support/trained_model.h"
+
+namespace clasp::engine {
+namespace {
+
+constexpr std::size_t kTokens = 64;
+constexpr std::size_t kThreads = 2;
+
+constexpr std::array kQuestions = {
+    "What is the capital of France?",
+    "Name three primary colours.",
+    "How many days does a week have?",
+    "Write one sentence about the sea.",
+    "Who wrote Romeo and Juliet?",
+    "What is water made of?",
+    "Explain in two sentences why the sky is blue.",
+    "List the planets of the solar system.",
+    "What is 7 times 8?",
+    "Give me a recipe for pancakes.",
+};
+
+std::int32_t best(std::span<const float> logits) {
+    return static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+// The distance of the two best.
+float gap(std::span<const float> logits) {
+    std::vector<float> sorted(logits.begin(), logits.end());
+    std::partial_sort(sorted.begin(), sorted.begin() + 2, sorted.end(), std::greater<>());
+    return sorted[0] - sorted[1];
+}
+
+class TrainedText : public testing::Test {
+   protected:
+    void SetUp() override {
+        file_ = test::tinyllama_path();
+        if (!std::filesystem::exists(file_)) {
+            GTEST_SKIP() << "no trained model at '" << file_ << "': run scripts/fetch-tinyllama";
+        }
+    }
+    std::string file_;
+};
+
+// Both read the same prompt, made by our chat template; libllama is then fed our tokens and has to agree
+// with each of them.
+TEST_F(TrainedText, GreedyAnswersAreThoseOfLibllama) {
+    const std::shared_ptr<model::Compute> compute = model::Compute::create({.n_threads = kThreads}).value();
+    const auto model = model::TextModel::load(file_, compute);
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    const auto executor = Executor::create(*model);
+    ASSERT_TRUE(executor.ok()) << executor.status().message();
+    test::LlamaOracle oracle(**model, 512, static_cast<std::int32_t>(kThreads));
+    for (const char* question : kQuestions) {
+        const std::array<Message, 1> messages = {Message{Message::Role::User, {{.text = question}}}};
+        const auto prompt = build_prompt(**model, messages);
+        ASSERT_TRUE(prompt.ok()) << prompt.status().message();
+        ASSERT_EQ(prompt->pieces.size(), 1U);
+        const std::array<PromptPart, 1> parts = {PromptPart{.tokens = prompt->pieces[0].tokens}};
+        auto sequence = Sequence::create(*model);
+        ASSERT_TRUE(sequence.ok()) << sequence.status().message();
+        const auto prefill = (*executor)->prefill(*sequence, {.parts = parts, .room = kTokens});
+        ASSERT_TRUE(prefill.ok()) << prefill.status().message();
+        std::vector<float> ours = prefill->logits;
+        std::vector<float> theirs = oracle.prefill(parts);
+        std::string text;
+        float least_gap = 1e9F;
+        float largest_difference = 0.0F;
+        for (std::size_t i = 0; i < kTokens; ++i) {
+            ASSERT_EQ(theirs.size(), ours.size());
+            const std::int32_t token = best(ours);
+            least_gap = std::min(least_gap, gap(theirs));
+            for (std::size_t j = 0; j < ours.size(); ++j)
+                largest_difference = std::max(largest_difference, std::abs(ours[j] - theirs[j]));
+            ASSERT_EQ(token, best(theirs)) << question << " token " << i << ": libllama's two best are "
+                                           << gap(theirs) << " apart, ours " << gap(ours);
+            if ((*model)->ends_generation(token)) break;
+            text += (*model)->piece(token);
+            const auto next = (*executor)->step(*sequence, token);
+            ASSERT_TRUE(next.ok()) << next.status().message();
+            ours.assign(next->begin(), next->end());
+            theirs = oracle.decode(token);
+        }
+        RecordProperty("least gap", std::to_string(least_gap));
+        std::printf("%-48s gap %.4f, logits differ by up to %.4f: %.60s\n", question,
+                    static_cast<double>(least_gap), static_cast<double>(largest_difference), text.c_str());
+    }
+}
+
+TEST_F(TrainedText, TheEngineAnswersWithoutAVisionFile) {
+    EngineOptions options;
+    options.model = file_;
+    options.n_threads = kThreads;
+    const auto engine = Engine::load(options);
+    ASSERT_TRUE(engine.ok()) << engine.status().message();
+    EXPECT_EQ((*engine)->info().weight_type, "IQ2_XXS");
+    AskRequest request;
+    request.question = "What is the capital of France?";
+    request.generation.max_tokens = 32;
+    const auto answer = (*engine)->ask(request);
+    ASSERT_TRUE(answer.ok()) << answer.status().message();
+    EXPECT_NE(answer->text.find("Paris"), std::string::npos) << answer->text;
+}
+
+}  // namespace
+}  // namespace clasp::engine
