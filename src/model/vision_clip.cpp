@@ -4,9 +4,12 @@
 #include <cmath>
 #include <string>
 
+#include "ggml-backend.h"
 #include "model/attention_graph.h"
 #include "model/linear.h"
 #include "model/projector_mlp.h"
+#include "model/tile_rule_file.h"
+#include "model/tiled_plan.h"
 #include "model/vision_clip_file.h"
 
 namespace clasp::model {
@@ -60,6 +63,7 @@ class ClipTower final : public VisionTower {
                                    Compat compat) const override {
         return {.inputs = {}, .tokens = projector_.build(context, fused, compat)};
     }
+    [[nodiscard]] std::vector<float> fixed_row(std::size_t /*number*/) const override { return newline_; }
     [[nodiscard]] std::size_t max_nodes() const override { return 64 + 56 * info_.n_blocks; }
 
    private:
@@ -114,6 +118,8 @@ class ClipTower final : public VisionTower {
     ggml_tensor* pre_norm_ = nullptr;
     ggml_tensor* pre_norm_bias_ = nullptr;
     std::vector<Block> blocks_;
+    std::string newline_name_;    // empty: no line breaks
+    std::vector<float> newline_;  // of the decoder's width
 };
 
 void ClipTower::add_values(const std::string& name, std::size_t width, std::size_t rows) {
@@ -192,6 +198,10 @@ Result<std::unique_ptr<VisionTower>> ClipTower::open(const GgufReader& reader) {
     tower->add_values("v.pre_ln.bias", info.width);
     for (std::size_t i = 0; i < info.n_blocks; ++i) tower->add_block_specs(reader, i);
     tower->projector_.add_specs(tower->specs_);
+    if (info.tiles && info.tiles->merge == TileMerge::SpatialUnpad) {
+        tower->newline_name_ = newline_tensor(reader);
+        tower->add_values(tower->newline_name_, info.output_width);
+    }
 
     for (const WeightSpec& spec : tower->specs_) CLASP_RETURN_IF_ERROR(check_spec(reader, spec));
     info.has_post_norm = reader.find_tensor("v.post_ln.weight") != nullptr;
@@ -235,13 +245,18 @@ void ClipTower::bind(const WeightStore& store) {
                       .second = linear("fc2")};
     }
     projector_.bind(store);
+    if (newline_name_.empty()) return;
+    newline_.resize(info_.output_width);
+    ggml_backend_tensor_get(store.get(newline_name_), newline_.data(), 0, newline_.size() * sizeof(float));
 }
 
-// LLaVA-1.5: the picture on a square of the mean colour.
+// LLaVA-NeXT: tiles and an overview. LLaVA-1.5: the picture on a square of the mean colour.
 Result<VisionPlan> ClipTower::plan(PixelSize picture, Compat compat) const {
+    const PieceShape shape = {.patches = info_.grid, .n_prefix = 1, .merge = 1};
+    if (info_.tiles) return tiled_plan(picture, *info_.tiles, shape, compat);
     const image::Fit fit = image::square_fit(picture, static_cast<int>(info_.image_size),
                                              image::kClipMeanColour, arithmetic_of(compat));
-    return single_piece_plan(picture, fit, {.patches = info_.grid, .n_prefix = 1, .merge = 1});
+    return single_piece_plan(picture, fit, shape);
 }
 
 std::vector<float> ClipTower::patch_rows(const PiecePixels& piece, Compat compat) const {

@@ -1,4 +1,4 @@
-// CLIP vision transformers with a class token and LLaVA's projector (LLaVA-1.5 and its relatives).
+// CLIP vision transformers with a class token and LLaVA's projector (LLaVA-1.5, LLaVA-NeXT and relatives).
 #pragma once
 
 #include <memory>

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "model/gguf_metadata.h"
+#include "model/tile_rule_file.h"
 
 namespace clasp::model {
 
@@ -50,21 +51,9 @@ Status read_feature_layer(const GgufReader& reader, VisionInfo& info) {
     return ok_status();
 }
 
-// LLaVA-NeXT's files have the same tower and projector, but are asked with several tiles per picture. One
-// view alone would be another model without a word.
-Status refuse_tiles(const GgufReader& reader) {
-    const std::string key = "clip.vision.image_grid_pinpoints";
-    if (reader.find(key) == nullptr) return ok_status();
-    CLASP_ASSIGN_OR_RETURN(const auto sides, read_integers(reader, key, 1024, 0, 1 << 20));
-    if (sides.empty()) return ok_status();
-    return {Code::Unsupported, "the file is LLaVA-NeXT's, which cuts pictures into tiles (" + key +
-                                   "); of this kind only LLaVA-1.5 is supported"};
-}
-
 }  // namespace
 
 Result<VisionInfo> read_clip_info(const GgufReader& reader) {
-    CLASP_RETURN_IF_ERROR(refuse_tiles(reader));
     const auto size = [&](const char* key, std::int64_t max) -> Result<std::size_t> {
         CLASP_ASSIGN_OR_RETURN(const std::int64_t value, read_integer(reader, key, 1, max));
         return static_cast<std::size_t>(value);
@@ -95,6 +84,7 @@ Result<VisionInfo> read_clip_info(const GgufReader& reader) {
                                          " tokens; the limit is " + std::to_string(kMaxTokens));
     }
     CLASP_RETURN_IF_ERROR(read_feature_layer(reader, info));
+    CLASP_ASSIGN_OR_RETURN(info.tiles, read_tile_rule(reader, info.image_size, side, kMaxTokens));
     return info;
 }
 

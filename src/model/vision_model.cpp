@@ -1,5 +1,7 @@
 #include "model/vision_model.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace clasp::model {
@@ -73,8 +75,13 @@ Result<std::vector<PiecePixels>> VisionModel::preprocess(const Image& picture, c
 
 Result<std::vector<float>> VisionModel::fixed_row(std::size_t number) const {
     std::vector<float> row = tower_->fixed_row(number);
-    if (row.size() == info().output_width) return row;
-    return Status(Code::Internal, "the vision tower has no fixed row " + std::to_string(number));
+    if (row.size() != info().output_width) {
+        return Status(Code::Internal, "the vision tower has no fixed row " + std::to_string(number));
+    }
+    const auto bad = std::find_if(row.begin(), row.end(), [](float x) { return !std::isfinite(x); });
+    if (bad == row.end()) return row;
+    return Status(Code::Corrupt, "entry " + std::to_string(bad - row.begin()) +
+                                     " of the row that the vision file puts between tokens is not finite");
 }
 
 }  // namespace clasp::model

@@ -4,11 +4,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "clasp/fuse.h"
+#include "model/tile_rule.h"
 #include "model/vision_plan.h"
 
 namespace clasp::model {
@@ -39,6 +41,7 @@ struct VisionInfo {
     std::size_t patch_size = 0;
     // Tokens of such a picture, as one piece. What a picture of another size becomes, only a plan says.
     Grid grid;
+    std::optional<TileRule> tiles;  // how pictures are cut; none: they stay whole
     VisionCapabilities capabilities;
     std::size_t width = 0;  // of the tower
     std::size_t n_heads = 0;

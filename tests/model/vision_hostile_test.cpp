@@ -157,12 +157,6 @@ TEST(VisionHostile, MessagesNameTheProblem) {
                  Code::Corrupt, "clip.vision.image_size is of type string, not an integer");
     expect_error(file_of([&](auto& w) {
                      clip(w);
-                     w.string("clip.projector_type", "mlp");
-                     w.i32_array("clip.vision.image_grid_pinpoints", {336, 672, 672, 336});
-                 }),
-                 Code::Unsupported, "LLaVA-NeXT's, which cuts pictures into tiles");
-    expect_error(file_of([&](auto& w) {
-                     clip(w);
                      w.flag("clip.has_vision_encoder", true);
                  }),
                  Code::Corrupt, "appears twice");

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/mtmd_oracle.h"
@@ -82,6 +83,56 @@ INSTANTIATE_TEST_SUITE_P(Files, VisionOracle,
                                            Case{"F16AllBlocks", small(GGML_TYPE_F16, 168, {5})},
                                            Case{"Q8_0", small(GGML_TYPE_Q8_0, 168)}),
                          [](const auto& test) { return test.param.name; });
+
+// Tiles: the same resolutions, pixels and order as llama.cpp's, down to the bits of the tokens.
+TEST(VisionOracleTiles, AgreeInPixelsAndOrder) {
+    test::MmprojSpec spec = test::tiled(small(GGML_TYPE_F16, 56));
+    LoadedVision loaded = load_vision(spec, {.weights = VisionWeights::File});
+    const VisionInfo& info = loaded.model->info();
+    const std::string path = std::string(test::scratch_dir()) + "/oracle_tiles.gguf";
+    std::ofstream(path, std::ios::binary) << loaded.file;
+    test::MtmdOracle oracle(path, 1, false);
+    ASSERT_TRUE(oracle.ok());
+    const std::vector<std::pair<PixelSize, std::size_t>> pictures = {
+        {{107, 80}, 5}, {{80, 107}, 5}, {{167, 50}, 4}, {{50, 167}, 4}, {{57, 57}, 5}, {{56, 56}, 1},
+        {{33, 17}, 1},  {{300, 20}, 4}, {{61, 199}, 4}, {{117, 66}, 5}, {{90, 40}, 3}};
+    for (const auto& [size, n_pieces] : pictures) {
+        SCOPED_TRACE(std::to_string(size.width) + " x " + std::to_string(size.height));
+        Image picture;
+        picture.width = size.width;
+        picture.height = size.height;
+        const std::size_t n_bytes =
+            3 * static_cast<std::size_t>(size.width) * static_cast<std::size_t>(size.height);
+        picture.rgb = test::random_rgb(300, 5);
+        picture.rgb.resize(n_bytes);
+        const std::vector<float> wanted =
+            oracle.encode_picture(picture.rgb, static_cast<std::size_t>(size.width),
+                                  static_cast<std::size_t>(size.height), info.output_width);
+        const auto plan = loaded.model->plan(size, Compat::LlamaCpp);
+        ASSERT_TRUE(plan.ok()) << plan.status().message();
+        ASSERT_EQ(plan->pieces.size(), n_pieces);
+        ASSERT_EQ(wanted.size(), n_pieces * info.n_tokens() * info.output_width);
+        const auto pieces = loaded.model->preprocess(picture, *plan, Compat::LlamaCpp);
+        ASSERT_TRUE(pieces.ok()) << pieces.status().message();
+        const std::size_t layer = info.default_layer(Compat::LlamaCpp);
+        std::vector<std::vector<float>> tokens;
+        for (const PiecePixels& piece : *pieces) {
+            const auto layers =
+                loaded.session->encode(piece, {.compat = Compat::LlamaCpp, .layers = {layer}});
+            ASSERT_TRUE(layers.ok()) << layers.status().message();
+            auto projected = loaded.session->project(*layers, {{.layer = layer, .weight = 1.0}});
+            ASSERT_TRUE(projected.ok()) << projected.status().message();
+            tokens.push_back(std::move(projected->values));
+        }
+        std::vector<float> got;
+        for (const TokenCell& cell : token_cells(*plan)) {
+            const auto from =
+                tokens[cell.piece].begin() + static_cast<std::ptrdiff_t>(cell.cell * info.output_width);
+            got.insert(got.end(), from, from + static_cast<std::ptrdiff_t>(info.output_width));
+        }
+        EXPECT_EQ(got, wanted);
+    }
+}
 
 }  // namespace
 }  // namespace clasp::model

@@ -41,21 +41,32 @@ bool MtmdOracle::observe(ggml_tensor* tensor, bool ask, void* user) {
 
 std::vector<float> MtmdOracle::encode(std::span<const std::uint8_t> rgb, std::size_t size,
                                       std::size_t output_width) {
-    const auto side = static_cast<std::uint32_t>(size);
+    return encode_picture(rgb, size, size, output_width);
+}
+
+std::vector<float> MtmdOracle::encode_picture(std::span<const std::uint8_t> rgb, std::size_t width,
+                                              std::size_t height, std::size_t output_width) {
     const std::unique_ptr<mtmd_bitmap, void (*)(mtmd_bitmap*)> bitmap(
-        mtmd_bitmap_init(side, side, rgb.data()), mtmd_bitmap_free);
+        mtmd_bitmap_init(static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height), rgb.data()),
+        mtmd_bitmap_free);
     const std::unique_ptr<mtmd_input_chunks, void (*)(mtmd_input_chunks*)> chunks(mtmd_input_chunks_init(),
                                                                                   mtmd_input_chunks_free);
     const mtmd_input_part part = {.text = nullptr, .bitmap = bitmap.get()};
     const mtmd_input_part* parts[] = {&part};
     if (mtmd_tokenize_from_parts(context_.get(), chunks.get(), parts, 1, false) != 0) return {};
-    const mtmd_input_chunk* chunk = mtmd_input_chunks_get(chunks.get(), 0);
-    layers_.clear();
-    const auto start = std::chrono::steady_clock::now();
-    if (mtmd_encode_chunk(context_.get(), chunk) != 0) return {};
-    encode_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-    const float* values = mtmd_get_output_embd(context_.get());
-    return {values, values + mtmd_input_chunk_get_n_tokens(chunk) * output_width};
+    std::vector<float> tokens;
+    for (std::size_t i = 0; i < mtmd_input_chunks_size(chunks.get()); ++i) {
+        const mtmd_input_chunk* chunk = mtmd_input_chunks_get(chunks.get(), i);
+        if (mtmd_input_chunk_get_type(chunk) != MTMD_INPUT_CHUNK_TYPE_IMAGE) return {};
+        layers_.clear();
+        const auto start = std::chrono::steady_clock::now();
+        if (mtmd_encode_chunk(context_.get(), chunk) != 0) return {};
+        encode_ms_ =
+            std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+        const float* values = mtmd_get_output_embd(context_.get());
+        tokens.insert(tokens.end(), values, values + mtmd_input_chunk_get_n_tokens(chunk) * output_width);
+    }
+    return tokens;
 }
 
 std::vector<std::uint8_t> random_rgb(std::size_t size, std::uint64_t seed) {

@@ -22,9 +22,12 @@ class MtmdOracle {
     [[nodiscard]] bool ok() const { return context_ != nullptr; }
     // rgb: size x size pixels, interleaved. Returns n_tokens rows of the projector's width.
     std::vector<float> encode(std::span<const std::uint8_t> rgb, std::size_t size, std::size_t output_width);
-    // Outputs of blocks seen by the last encode(): all encoder rows, in llama.cpp's order.
+    // The same for a picture of any shape: the tokens of its chunks one after the other.
+    std::vector<float> encode_picture(std::span<const std::uint8_t> rgb, std::size_t width,
+                                      std::size_t height, std::size_t output_width);
+    // Outputs of blocks seen by the last chunk that was encoded: all rows, in llama.cpp's order.
     [[nodiscard]] const std::map<std::size_t, std::vector<float>>& layers() const { return layers_; }
-    // Time of the encoder and projector alone in the last encode().
+    // Time of the encoder and projector alone in the last chunk.
     [[nodiscard]] double encode_ms() const { return encode_ms_; }
 
    private:

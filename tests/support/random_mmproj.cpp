@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 #include <sstream>
+#include <utility>
 
 #include "support/gguf_writer.h"
 
@@ -64,6 +65,13 @@ class Builder {
         writer_.f32("clip.vision.attention.layer_norm_epsilon", 1e-5F);
         writer_.f32_array("clip.vision.image_mean", {0.48145466F, 0.4578275F, 0.40821073F});
         writer_.f32_array("clip.vision.image_std", {0.26862954F, 0.26130258F, 0.27577711F});
+        if (!spec_.pinpoints.empty()) {
+            writer_.string("clip.vision.image_aspect_ratio", "anyres");
+            writer_.i32_array("clip.vision.image_grid_pinpoints", spec_.pinpoints);
+            if (!spec_.merge_type.empty()) {
+                writer_.string("clip.vision.mm_patch_merge_type", spec_.merge_type);
+            }
+        }
         if (!spec_.feature_layer.empty()) writer_.i32_array("clip.vision.feature_layer", spec_.feature_layer);
     }
 
@@ -80,6 +88,9 @@ class Builder {
         const auto output = static_cast<std::int64_t>(spec_.output_width);
         linear("mm.0", width, hidden, 1.0F);
         linear("mm.2", hidden, output, 1.0F);
+        if (!spec_.pinpoints.empty() && !spec_.newline_name.empty()) {
+            values(spec_.newline_name, {output}, 0.0F, 0.5F);
+        }
     }
 
     void write(std::ostream& out) const { writer_.write(out); }
@@ -160,6 +171,15 @@ MmprojSpec llava_7b_mmproj() {
     spec.n_blocks = 23;
     spec.projector_width = 4096;
     spec.output_width = 4096;
+    return spec;
+}
+
+MmprojSpec tiled(MmprojSpec spec) {
+    const auto side = static_cast<std::int32_t>(spec.image_size);
+    for (const auto& [columns, rows] : {std::pair{1, 2}, {2, 1}, {2, 2}, {3, 1}, {1, 3}}) {
+        spec.pinpoints.push_back(columns * side);
+        spec.pinpoints.push_back(rows * side);
+    }
     return spec;
 }
 

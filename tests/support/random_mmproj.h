@@ -29,7 +29,14 @@ struct MmprojSpec {
     // what makes low precision hard.
     std::size_t outlier_channels = 0;
     std::uint64_t seed = 1;
+    // LLaVA-NeXT: widths and heights one after the other; empty for LLaVA-1.5.
+    std::vector<std::int32_t> pinpoints = {};
+    std::string merge_type = "spatial_unpad";          // with pinpoints; no key when empty
+    std::string newline_name = "model.image_newline";  // with pinpoints; no tensor when empty
 };
+
+// The same tower with the five resolutions of LLaVA-NeXT, in tiles of its own size.
+MmprojSpec tiled(MmprojSpec spec);
 
 // CLIP ViT-L/14-336 without its last block, and LLaVA-1.5-7B's projector.
 MmprojSpec llava_7b_mmproj();
