@@ -102,7 +102,8 @@ class VisionzipRun : public MethodRun {
         if (options_.forwards_class && input.class_row == nullptr) {
             return {Code::Unsupported,
                     "visionzip forwards the feature of the class token, which is not there when layers are "
-                    "mixed or llama.cpp's numbers are wanted; class-token=drop does without"};
+                    "mixed, llama.cpp's numbers are wanted or a picture is cut into several pieces; "
+                    "class-token=drop does without"};
         }
         const OwnedRows keys = mean_over_heads(values_of(input.keys, block_), 1, input.n_heads);
         CLASP_ASSIGN_OR_RETURN(const CosineMatrix gram, CosineMatrix::of(keys.view(), input.pool));
