@@ -1,5 +1,6 @@
 // Writes a vision file with random weights in LLaVA's format, for measurements and as a seed for fuzzing.
-//   clasp_make_mmproj OUT.gguf [llava-7b|llava-7b-3|small|tiny] [f16|f32|q8_0|q4_0] [outlier channels]
+//   clasp_make_mmproj OUT.gguf [SHAPE] [f16|f32|q8_0|q4_0] [outlier channels]
+// SHAPE: llava-7b, llava-7b-3, next-7b, next-small, next-tiny, small or tiny.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -17,7 +18,14 @@ bool set_shape(const std::string& name, MmprojSpec& spec) {
     } else if (name == "llava-7b-3") {
         spec = clasp::test::llava_7b_mmproj();
         spec.n_blocks = 3;
-    } else if (name == "tiny") {
+    } else if (name == "next-7b") {
+        spec = clasp::test::tiled(clasp::test::llava_7b_mmproj());
+    } else if (name == "next-small") {  // LLaVA-NeXT's tokens from a narrow tower
+        spec.image_size = 336;
+        spec.output_width = 4096;
+        spec.n_blocks = 23;
+        spec = clasp::test::tiled(spec);
+    } else if (name == "tiny" || name == "next-tiny") {
         spec.image_size = 4;
         spec.patch_size = 2;
         spec.width = 32;
@@ -26,6 +34,7 @@ bool set_shape(const std::string& name, MmprojSpec& spec) {
         spec.n_blocks = 1;
         spec.projector_width = 32;
         spec.output_width = 32;
+        if (name == "next-tiny") spec = clasp::test::tiled(spec);
     } else {
         return name == "small";
     }
@@ -49,10 +58,11 @@ int main(int argc, char** argv) {
     const std::string shape = argc > 2 ? argv[2] : "llava-7b";
     const std::string type = argc > 3 ? argv[3] : "f16";
     if (argc < 2 || argc > 5 || !set_shape(shape, spec) || !set_type(type, spec)) {
-        std::fprintf(
-            stderr,
-            "usage: %s OUT.gguf [llava-7b|llava-7b-3|small|tiny] [f16|f32|q8_0|q4_0] [outlier channels]\n",
-            argv[0]);
+        std::fprintf(stderr,
+                     "usage: %s OUT.gguf [llava-7b|llava-7b-3|next-7b|next-small|next-tiny|small|tiny] "
+                     "[f16|f32|q8_0|q4_0] "
+                     "[outlier channels]\n",
+                     argv[0]);
         return 2;
     }
     if (argc > 4) spec.outlier_channels = static_cast<std::size_t>(std::atoi(argv[4]));

@@ -2,6 +2,7 @@
 // enough. Anything may be refused; nothing may crash or allocate out of proportion to the file.
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <span>
 #include <vector>
@@ -33,8 +34,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto session = VisionSession::create(*model);
     if (!session.ok()) return 0;
     const auto side = static_cast<int>(info->image_size);
+    // Whatever the file says of tiles: plans of any size hold together.
+    for (const clasp::PixelSize size : {clasp::PixelSize{side, side}, {2 * side + 1, side}, {2, 400}}) {
+        for (const auto compat : {clasp::model::Compat::Original, clasp::model::Compat::LlamaCpp}) {
+            const auto any = (*model)->plan(size, compat);
+            if (!any.ok() && any.status().code() == clasp::Code::Internal) std::abort();
+        }
+    }
     const auto plan = (*model)->plan({side, side}, clasp::model::Compat::Original);
     if (!plan.ok()) return 0;
+    static_cast<void>((*model)->fixed_row(0).ok());
     const clasp::model::PiecePixels pixels = {
         plan->pieces.front(), std::vector<float>(3 * info->image_size * info->image_size, 0.5F)};
     const std::size_t last = info->n_blocks - 1;

@@ -38,6 +38,10 @@ struct VisionFileInfo {
     std::size_t output_width = 0;
     std::size_t feature_layer = 0;            // block that the original model projects
     std::size_t llama_cpp_feature_layer = 0;  // block that llama.cpp projects
+    // Of towers that cut pictures into tiles: the sizes to choose from, and the order of the tokens ("flat",
+    // "spatial", "spatial_unpad"). Empty: pictures stay whole.
+    std::vector<PixelSize> resolutions;
+    std::string tile_merge;
 };
 
 struct GgufFileInfo {

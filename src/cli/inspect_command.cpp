@@ -50,6 +50,14 @@ Json as_json(const GgufFileInfo& info) {
                           {"llama_cpp_feature_layer", vision.llama_cpp_feature_layer},
                           {"grid", {{"rows", vision.grid.height}, {"columns", vision.grid.width}}},
                           {"tokens", vision.grid.height * vision.grid.width}};
+        if (!vision.tile_merge.empty()) {
+            Json resolutions = Json::array();
+            for (const PixelSize& size : vision.resolutions) {
+                resolutions.push_back(Json::array({size.width, size.height}));
+            }
+            json["vision"]["tile_merge"] = vision.tile_merge;
+            json["vision"]["resolutions"] = std::move(resolutions);
+        }
     }
     json["supported"] = info.is_supported;
     if (!info.is_supported) json["reason"] = info.reason;
@@ -91,6 +99,15 @@ void print(const GgufFileInfo& info, Console& console) {
             << "  feature layer  " << vision.feature_layer << " (llama.cpp reads "
             << vision.llama_cpp_feature_layer << "), projector " << shown(vision.projector) << " to width "
             << vision.output_width << '\n';
+        if (!vision.tile_merge.empty()) {
+            out << "  tiles          ";
+            for (std::size_t i = 0; i < vision.resolutions.size(); ++i) {
+                const PixelSize& size = vision.resolutions[i];
+                out << (i > 0 ? ", " : "") << size.width << " x " << size.height;
+            }
+            out << " px in tiles of " << vision.image_size << " and an overview, arranged by "
+                << vision.tile_merge << '\n';
+        }
     }
     out << "  supported      " << (info.is_supported ? "yes" : "no: " + base::printable(info.reason)) << '\n';
     if (!info.needs.empty()) out << "  needs          " << info.needs << '\n';
@@ -154,6 +171,7 @@ Json layout_json(const ImageLayout& layout) {
             {"tiles", {layout.tiles.width, layout.tiles.height}},
             {"pieces", layout.n_pieces},
             {"grid", {layout.grid.width, layout.grid.height}},
+            {"fixed", layout.n_fixed},
             {"tokens", layout.n_tokens() + layout.n_fixed}};
 }
 
@@ -163,7 +181,9 @@ void print_layout(const ImageLayout& layout, Console& console) {
                 << ", cut into " << layout.tiles.width << " x " << layout.tiles.height
                 << " tiles (pieces: " << layout.n_pieces << "), and becomes "
                 << layout.n_tokens() + layout.n_fixed << " visual tokens (grid: " << layout.grid.width
-                << " x " << layout.grid.height << ")\n";
+                << " x " << layout.grid.height;
+    if (layout.n_fixed > 0) console.out << ", line breaks: " << layout.n_fixed;
+    console.out << ")\n";
 }
 
 // What the picture of --image becomes, if there is one.

@@ -52,6 +52,10 @@ Status read_vision(std::span<const std::byte> bytes, GgufFileInfo& info) {
     out.output_width = vision.output_width;
     out.feature_layer = vision.feature_layer;
     out.llama_cpp_feature_layer = vision.llama_cpp_feature_layer;
+    if (vision.tiles) {
+        out.resolutions = vision.tiles->resolutions;
+        out.tile_merge = model::tile_merge_name(vision.tiles->merge);
+    }
     info.vision = out;
     return ok_status();
 }

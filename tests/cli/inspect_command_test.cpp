@@ -1,6 +1,8 @@
 // inspect: what a file needs beside it, and the exit code of what cannot be run.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -9,6 +11,7 @@
 #include "run_program.h"
 #include "support/json.h"
 #include "support/paths.h"
+#include "support/random_mmproj.h"
 
 namespace clasp::cli {
 namespace {
@@ -29,6 +32,73 @@ TEST(Inspect, ALoneFileSaysWhatItNeeds) {
         run({"inspect", model("clasp-tiny.gguf"), "--mmproj", model("clasp-tiny-mmproj.gguf")});
     EXPECT_EQ(both.code, 0) << both.err;
     EXPECT_EQ(both.out.find("needs"), std::string::npos) << both.out;
+}
+
+// Tiles of LLaVA-NeXT's size in a tower of no size.
+std::string tiled_file(const std::string& merge_type) {
+    test::MmprojSpec spec;
+    spec.image_size = 336;
+    spec.width = 8;
+    spec.n_heads = 1;
+    spec.ffn_width = 8;
+    spec.n_blocks = 1;
+    spec.merge_type = merge_type;
+    std::string path = std::string(test::scratch_dir()) + "/inspect-" + merge_type + "-" +
+                       std::to_string(getpid()) + ".gguf";
+    std::ofstream out(path, std::ios::binary);
+    test::write_random_mmproj(test::tiled(spec), out);
+    return path;
+}
+
+TEST(Inspect, GivesTheTableOfLlavaNext) {
+    struct Row {
+        const char* picture;
+        base::Json resized, tiles, grid;
+        int tokens, spatial;
+    };
+    const std::vector<Row> table = {
+        {"640x480", {672, 504}, {2, 2}, {48, 36}, 2340, 2880},
+        {"480x640", {504, 672}, {2, 2}, {36, 48}, 2352, 2880},
+        {"1000x300", {1008, 303}, {3, 1}, {72, 22}, 2182, 2304},
+        {"300x1000", {303, 1008}, {1, 3}, {22, 72}, 2232, 2304},
+        {"1920x1080", {672, 378}, {2, 2}, {48, 28}, 1948, 2880},
+        {"672x672", {672, 672}, {2, 2}, {48, 48}, 2928, 2880},
+        {"800x800", {672, 672}, {2, 2}, {48, 48}, 2928, 2880},
+        {"336x336", {336, 336}, {1, 2}, {24, 24}, 1176, 1728},
+        {"200x100", {336, 168}, {1, 2}, {24, 12}, 876, 1728},
+        {"704x396", {672, 378}, {2, 2}, {48, 26}, 1850, 2880},
+        {"396x704", {378, 672}, {2, 2}, {26, 48}, 1872, 2880},
+    };
+    const std::string unpad = tiled_file("spatial_unpad");
+    const std::string spatial = tiled_file("spatial");
+    const auto image_of = [](const std::string& file, const char* picture) {
+        const Outcome result = run({"inspect", file, "--image", picture, "--json"});
+        EXPECT_EQ(result.code, 0) << result.err;
+        return base::Json(test::parsed(result.out)["image"]);
+    };
+    for (const Row& row : table) {
+        SCOPED_TRACE(row.picture);
+        const base::Json image = image_of(unpad, row.picture);
+        EXPECT_EQ(image["resized"], row.resized);
+        EXPECT_EQ(image["tiles"], row.tiles);
+        EXPECT_EQ(image["grid"], row.grid);
+        EXPECT_EQ(image["tokens"], row.tokens);
+        EXPECT_EQ(image["fixed"], row.grid[1]);
+        EXPECT_EQ(image_of(spatial, row.picture)["tokens"], row.spatial);
+        EXPECT_EQ(image_of(spatial, row.picture)["fixed"], 0);
+    }
+    const std::string text = run({"inspect", unpad, "--image", "640x480"}).out;
+    EXPECT_NE(text.find("336 x 672, 672 x 336, 672 x 672, 1008 x 336, 336 x 1008 px in tiles of 336 and an "
+                        "overview, arranged by spatial_unpad"),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("becomes 2340 visual tokens (grid: 48 x 36, line breaks: 36)"), std::string::npos)
+        << text;
+    const base::Json vision = test::parsed(run({"inspect", unpad, "--json"}).out)["vision"];
+    EXPECT_EQ(vision["tile_merge"], "spatial_unpad");
+    EXPECT_EQ(vision["resolutions"][3], (base::Json{1008, 336}));
+    std::filesystem::remove(unpad);
+    std::filesystem::remove(spatial);
 }
 
 TEST(Inspect, TellsWhatAPictureBecomes) {

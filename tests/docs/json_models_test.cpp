@@ -8,8 +8,10 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/file.h"
 #include "cli/run_program.h"
 #include "json_page.h"
+#include "support/gguf_edit.h"
 #include "support/json.h"
 #include "support/paths.h"
 
@@ -127,6 +129,11 @@ TEST_F(JsonOfModels, Inspect) {
     expect_listed("inspect", run({"inspect", vision}));
     expect_listed("inspect", run({"inspect", vision, "--image", "640x480"}));
     expect_listed("inspect", run({"inspect", text, "--mmproj", vision}));
+    // Its resolutions are one tile each.
+    test::EditedGguf tiled = test::EditedGguf::parse(*base::read_file(vision, 1U << 28U));
+    tiled.key("clip.vision.image_grid_pinpoints").set_numbers({336, 336});
+    std::ofstream(path("tiled.gguf"), std::ios::binary) << tiled.bytes();
+    expect_listed("inspect", run({"inspect", path("tiled.gguf"), "--image", "640x480"}));
     expect_listed("inspect", run({"inspect", text, "--mmproj", text}, 1));
 }
 

@@ -24,6 +24,13 @@ struct EditedKey {
         GgufWriter::put(value, static_cast<std::uint32_t>(type));
         GgufWriter::put(value, number);
     }
+    void set_numbers(const std::vector<std::int32_t>& numbers) {
+        value.clear();
+        GgufWriter::put(value, static_cast<std::uint32_t>(model::GgufType::Array));
+        GgufWriter::put(value, static_cast<std::uint32_t>(model::GgufType::I32));
+        GgufWriter::put(value, static_cast<std::uint64_t>(numbers.size()));
+        for (const std::int32_t number : numbers) GgufWriter::put(value, number);
+    }
     void set_text(std::string_view text) {
         value.clear();
         GgufWriter::put(value, static_cast<std::uint32_t>(model::GgufType::String));
