@@ -12,6 +12,11 @@ function(clasp_library_defaults target name)
         PRIVATE ${PROJECT_SOURCE_DIR}/src)
 endfunction()
 
+# clasp_plain_speed(target): code that reads, checks and prints, which nobody waits for, is compiled a third faster.
+function(clasp_plain_speed target)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
 # clasp_test(module sources... [LIBRARIES libs...] [LABELS labels...]): one test program per module,
 # each case known to ctest. The label is "fast" (run by ./check --quick) unless another is given. Only
 # support/paths.cpp knows absolute paths, so that the compiler cache serves the rest to every clone.
