@@ -1,0 +1,150 @@
+#include "request/message_json.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/base64.h"
+#include "base/text.h"
+
+namespace clasp::request {
+
+namespace {
+
+Status invalid(std::string message) {
+    return {Code::InvalidArgument, std::move(message)};
+}
+
+Status too_many(const std::string& what, std::size_t n, std::size_t limit) {
+    return {Code::TooLarge,
+            what + ": " + std::to_string(n) + " are more than the limit of " + std::to_string(limit)};
+}
+
+Result<Message::Role> read_role(const base::Json& json, const std::string& where) {
+    const std::string* role = json["role"].as_string();
+    if (role == nullptr) return invalid(where + ".role takes a text");
+    if (*role == "system" || *role == "developer") return Message::Role::System;
+    if (*role == "user") return Message::Role::User;
+    if (*role == "assistant") return Message::Role::Assistant;
+    return invalid(where + ".role takes system, developer, user or assistant, not " + base::in_quotes(*role));
+}
+
+class Reader {
+   public:
+    explicit Reader(const MessageLimits& limits) : limits_(limits) {}
+
+    Status read(const base::Json& json) {
+        if (!json.is_array() || json.empty())
+            return invalid("messages takes a list with at least one message");
+        if (json.size() > limits_.max_messages)
+            return too_many("messages", json.size(), limits_.max_messages);
+        for (std::size_t i = 0; i < json.size(); ++i) {
+            CLASP_RETURN_IF_ERROR(read_message(json[i], "messages[" + std::to_string(i) + "]"));
+        }
+        return ok_status();
+    }
+
+    ReadMessages take() { return std::move(result_); }
+
+   private:
+    Status read_message(const base::Json& json, const std::string& where) {
+        if (!json.is_object()) return invalid(where + " takes an object with role and content");
+        Message message;
+        CLASP_ASSIGN_OR_RETURN(message.role, read_role(json, where));
+        const base::Json& content = json["content"];
+        const std::string place = where + ".content";
+        if (const std::string* text = content.as_string()) {
+            CLASP_RETURN_IF_ERROR(add_text(*text, place, message));
+        } else if (content.is_array() && !content.empty()) {
+            if (content.size() > limits_.max_parts) return too_many(place, content.size(), limits_.max_parts);
+            for (std::size_t i = 0; i < content.size(); ++i) {
+                CLASP_RETURN_IF_ERROR(read_part(content[i], place + "[" + std::to_string(i) + "]", message));
+            }
+        } else if (!(content.is_null() && message.role == Message::Role::Assistant)) {
+            return invalid(place + " takes a text or a list of parts");
+        }
+        result_.messages.push_back(std::move(message));
+        return ok_status();
+    }
+
+    Status read_part(const base::Json& json, const std::string& where, Message& message) {
+        const std::string* type = json["type"].as_string();
+        if (type == nullptr) return invalid(where + " takes an object with a type");
+        if (*type == "text") {
+            const std::string* text = json["text"].as_string();
+            if (text == nullptr) return invalid(where + ".text takes a text");
+            return add_text(*text, where, message);
+        }
+        if (*type != "image_url") {
+            return invalid(where + ".type takes text or image_url, not " + base::in_quotes(*type));
+        }
+        // Some clients send the text itself instead of an object with it.
+        const base::Json& image = json["image_url"];
+        const std::string* url = image.is_object() ? image["url"].as_string() : image.as_string();
+        if (url == nullptr) return invalid(where + ".image_url takes an object with a url");
+        return add_image(*url, where, message);
+    }
+
+    Status add_text(const std::string& text, const std::string& where, Message& message) {
+        text_bytes_ += text.size();
+        if (text_bytes_ > limits_.max_text_bytes) {
+            return {Code::TooLarge, where + ": the texts of all messages have more than the limit of " +
+                                        std::to_string(limits_.max_text_bytes) + " bytes"};
+        }
+        message.parts.push_back({.text = text});
+        return ok_status();
+    }
+
+    Status add_image(std::string_view url, const std::string& where, Message& message) {
+        if (message.role != Message::Role::User)
+            return invalid(where + ": pictures come from the user alone");
+        const std::size_t n = result_.pictures.size() + 1;
+        if (n > limits_.max_images) return too_many(where + ", pictures", n, limits_.max_images);
+        auto bytes = read_data_url(url, limits_.max_image_bytes);
+        if (!bytes.ok()) return bytes.status().with_context(where + ", image " + std::to_string(n));
+        result_.pictures.push_back(std::move(*bytes));
+        message.parts.push_back({.text = {}, .image = ImageSource{{}, result_.pictures.back()}});
+        return ok_status();
+    }
+
+    const MessageLimits& limits_;
+    ReadMessages result_;
+    std::size_t text_bytes_ = 0;
+};
+
+}  // namespace
+
+Result<std::string> read_data_url(std::string_view url, std::size_t max_bytes) {
+    constexpr std::string_view kScheme = "data:";
+    constexpr std::string_view kEncoding = ";base64";
+    if (!url.starts_with(kScheme)) {
+        return invalid(
+            "only data URLs are taken (data:image/png;base64,...); nothing is fetched and no file "
+            "is read");
+    }
+    const std::size_t comma = url.find(',');
+    if (comma == std::string_view::npos || !url.substr(0, comma).ends_with(kEncoding)) {
+        return invalid("a data URL of a picture has ;base64, before its bytes");
+    }
+    std::string digits(url.substr(comma + 1));
+    std::erase_if(digits, [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; });
+    if (digits.empty()) return invalid("the data URL has no bytes");
+    if (digits.size() / 4 > max_bytes / 3 + 1) {
+        return Status(Code::TooLarge,
+                      "the picture has more than the limit of " + std::to_string(max_bytes) + " bytes");
+    }
+    auto bytes = base::decode_base64(digits);
+    if (!bytes.ok()) return invalid("the data URL is not base64: " + bytes.status().message());
+    if (bytes->size() > max_bytes) {
+        return Status(Code::TooLarge,
+                      "the picture has more than the limit of " + std::to_string(max_bytes) + " bytes");
+    }
+    return bytes;
+}
+
+Result<ReadMessages> read_messages(const base::Json& json, const MessageLimits& limits) {
+    Reader reader(limits);
+    CLASP_RETURN_IF_ERROR(reader.read(json));
+    return reader.take();
+}
+
+}  // namespace clasp::request
