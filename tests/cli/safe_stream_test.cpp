@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iomanip>
 #include <sstream>
@@ -124,6 +125,7 @@ TEST(Injection, NamesOfWhatWasWrittenStayInTheirLine) {
     EXPECT_THAT(trained.err, Not(HasSubstr("\nerror: ")));
     EXPECT_THAT(trained.err, HasSubstr("left out b\\x0aerror: 0"));
     EXPECT_THAT(trained.err, HasSubstr("wrote\\x0aerror: x/m: "));
+    std::filesystem::remove_all(folder);
 }
 
 TEST(Injection, NamesOfATaxonomyStayInTheirLine) {

@@ -37,7 +37,9 @@ class ModelPolicy : public testing::Test {
         return policy.ok() ? policy->name : policy.status().message();
     }
 
-    fs::path folder_ = fs::path(test::scratch_dir()) / "model-policy";
+    // One for each test: they may run at the same time.
+    fs::path folder_ =
+        fs::path(test::scratch_dir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
     fs::path link_ = folder_ / "elsewhere" / "link.gguf";
 };
 
