@@ -73,13 +73,6 @@ Status check_shapes(std::size_t n_layers, std::span<const StageShape> shapes, st
 
 }  // namespace
 
-std::string_view budget_kind_name(BudgetKind kind) {
-    for (const auto& [known, name] : kKinds) {
-        if (known == kind) return name;
-    }
-    return "";
-}
-
 Result<BudgetKind> parse_budget_kind(std::string_view name) {
     for (const auto& [kind, known] : kKinds) {
         if (known == name) return kind;

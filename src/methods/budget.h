@@ -17,7 +17,6 @@ enum class BudgetKind : std::uint8_t {
     Entering,  // visual tokens that decoder layer 0 processes
     Final,     // visual tokens after the last stage
 };
-std::string_view budget_kind_name(BudgetKind kind);  // "average", "entering", "final"
 Result<BudgetKind> parse_budget_kind(std::string_view name);
 
 struct Budget {

@@ -160,7 +160,6 @@ class GraphRunner {
                    const GraphProgress& progress = {});
 
     [[nodiscard]] Compute& shared() const { return *compute_; }
-    [[nodiscard]] ggml_backend_sched_t scheduler() const { return scheduler_; }
     // Bytes that the scheduler holds for intermediate tensors.
     [[nodiscard]] std::size_t buffer_bytes() const;
 

@@ -112,11 +112,6 @@ std::unique_ptr<PackedMatrix> PackedMatrix::create(std::size_t n_inputs, std::si
     return matrix;
 }
 
-std::size_t PackedMatrix::bytes() const {
-    return n_inputs_ * n_outputs_ * sizeof(std::int16_t) +
-           block_count(n_inputs_) * n_outputs_ * sizeof(float);
-}
-
 void PackedMatrix::set_row(std::size_t output, const float* values) {
     std::int16_t rounded[kBlock];
     for (std::size_t block = 0; block < block_count(n_inputs_); ++block) {

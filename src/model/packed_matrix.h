@@ -35,7 +35,6 @@ class PackedMatrix {
 
     [[nodiscard]] std::size_t n_inputs() const { return n_inputs_; }
     [[nodiscard]] std::size_t n_outputs() const { return n_outputs_; }
-    [[nodiscard]] std::size_t bytes() const;
 
     // ---- The two steps of a product ----
 

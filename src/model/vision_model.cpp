@@ -33,13 +33,6 @@ Result<ImageLayout> plan_vision(std::span<const std::byte> bytes, PixelSize pict
     return std::move(plan.layout);
 }
 
-Result<VisionInfo> inspect_vision_file(const std::string& path) {
-    CLASP_ASSIGN_OR_RETURN(const base::MappedFile file, base::MappedFile::open(path));
-    Result<VisionInfo> info = inspect_vision(file.bytes());
-    if (!info.ok()) return info.status().with_context(path);
-    return info;
-}
-
 Result<std::shared_ptr<const VisionModel>> VisionModel::load(const std::string& path,
                                                              const VisionOptions& options,
                                                              std::shared_ptr<Compute> compute,

@@ -32,7 +32,6 @@ namespace clasp::model {
 
 // Reads and checks a file without loading weights. The error of an unusable file says why it is.
 Result<VisionInfo> inspect_vision(std::span<const std::byte> bytes);
-Result<VisionInfo> inspect_vision_file(const std::string& path);
 // What a picture of that size would become.
 Result<ImageLayout> plan_vision(std::span<const std::byte> bytes, PixelSize picture, Compat compat);
 
@@ -67,7 +66,6 @@ class VisionModel {
     [[nodiscard]] Result<std::vector<float>> fixed_row(std::size_t number) const;
     // How matrices are kept; never Auto.
     [[nodiscard]] VisionWeights weights() const { return weights_->format(); }
-    [[nodiscard]] std::size_t weight_bytes() const { return weights_->bytes(); }
     [[nodiscard]] const std::shared_ptr<Compute>& compute() const { return compute_; }
 
    private:

@@ -83,12 +83,6 @@ std::vector<TokenCell> token_cells(const VisionPlan& plan) {
     return cells;
 }
 
-bool is_single_run(const VisionPlan& plan) {
-    return plan.pieces.size() == 1 && plan.arrangement.size() == 1 &&
-           plan.arrangement[0].kind == ArrangedRun::Kind::Tokens && plan.arrangement[0].first == 0 &&
-           plan.arrangement[0].count == plan.pieces[0].shape.n_tokens();
-}
-
 PixelRect area_of(const VisionPlan& plan, std::size_t view, const PixelRect& part) {
     const image::Fit& fit = plan.views[view].fit;
     const bool has_ground = fit.before.size != PixelSize{};

@@ -88,9 +88,6 @@ struct TokenCell {
 // The tokens of the picture in their order, without fixed rows and text.
 std::vector<TokenCell> token_cells(const VisionPlan& plan);
 
-// Whether the decoder gets exactly the cells of one piece, in their order, and nothing between them.
-bool is_single_run(const VisionPlan& plan);
-
 // The part of the picture that a rectangle of a view shows.
 PixelRect area_of(const VisionPlan& plan, std::size_t view, const PixelRect& part);
 // The same for a whole piece.

@@ -291,11 +291,4 @@ Linear WeightStore::linear(const std::string& weight, const std::string& bias) c
     return result;
 }
 
-std::size_t WeightStore::bytes() const {
-    std::size_t total = 0;
-    for (const auto& [name, matrix] : packed_) total += matrix->bytes();
-    for (ggml_backend_buffer_t buffer : buffers_) total += ggml_backend_buffer_get_size(buffer);
-    return total;
-}
-
 }  // namespace clasp::model

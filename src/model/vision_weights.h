@@ -59,7 +59,6 @@ class WeightStore {
     // A matrix in whatever form it is kept, with its bias.
     [[nodiscard]] Linear linear(const std::string& weight, const std::string& bias) const;
     [[nodiscard]] Linear linear(const std::string& weight) const;
-    [[nodiscard]] std::size_t bytes() const;
     // How matrices are kept; never Auto.
     [[nodiscard]] VisionWeights format() const { return format_; }
 

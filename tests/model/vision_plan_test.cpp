@@ -33,7 +33,8 @@ TEST(ClipPlan, IsOneSquarePieceWhateverThePicture) {
         ASSERT_EQ(plan->pieces.size(), 1U);
         EXPECT_EQ(plan->pieces[0].size, (PixelSize{56, 56}));
         EXPECT_EQ(plan->pieces[0].shape, (PieceShape{.patches = {4, 4}, .n_prefix = 1, .merge = 1}));
-        EXPECT_TRUE(is_single_run(*plan));
+        ASSERT_EQ(plan->arrangement.size(), 1U);
+        EXPECT_EQ(plan->arrangement[0].count, 16U);
         EXPECT_EQ(plan->layout.n_tokens(), 16U);
         EXPECT_EQ(plan->layout.n_fixed, 0U);
         EXPECT_EQ(plan->layout.resized, (PixelSize{56, 56}));
@@ -107,7 +108,6 @@ TEST(VisionPlan, AreasGoBackThroughAllViews) {
     ASSERT_EQ(cells.size(), 16U);
     EXPECT_EQ(cells[2], (TokenCell{1, 0}));
     EXPECT_EQ(cells[5], (TokenCell{0, 3}));
-    EXPECT_FALSE(is_single_run(plan));
 }
 
 TEST(VisionPlan, PiecesAreCutFromTheirView) {
