@@ -51,7 +51,7 @@ Json as_json(const Method& method, const Description& description) {
             {"takes_masses", method.drops},
             {"mixes_layers", method.mixes_layers},
             {"policy_stages", method.uses_schedule},
-            {"positions", description.positions == methods::Positions::Keep ? "keep" : "compact"},
+            {"positions", description.positions == methods::PositionMode::Keep ? "keep" : "compact"},
             {"options", options}};
 }
 
@@ -86,7 +86,7 @@ void print_one(const Method& method, const Description& description, Console& co
         << "\n  does       " << effect_text(method, description)
         << (method.uses_masses ? ", and dropped tokens leave their mass" : "")
         << (method.mixes_layers ? "; mixes vision layers as the policy says" : "") << "\n  positions  "
-        << (description.positions == methods::Positions::Keep ? "kept" : "compact") << " (official)\n"
+        << (description.positions == methods::PositionMode::Keep ? "kept" : "compact") << " (official)\n"
         << "  paper      " << (method.paper.empty() ? "none, a yardstick" : method.paper) << '\n';
     out << (method.options.empty() ? "  no options\n" : "  options (--method-option NAME=VALUE)\n");
     for (const OptionSpec& option : method.options) {

@@ -392,8 +392,8 @@ Result<Answer> Engine::answer_request(const State& state, const AskRequest& requ
                            engine::start_method(request, policy, plan, shape));
     methods::MethodRun* run = started.run.get();
     notes.insert(notes.end(), started.notes.begin(), started.notes.end());
-    CLASP_ASSIGN_OR_RETURN(const engine::PositionRule positions,
-                           engine::position_rule(request.position_mode, run));
+    CLASP_ASSIGN_OR_RETURN(const engine::PositionMode positions,
+                           engine::position_mode(request.position_mode, run));
     CLASP_ASSIGN_OR_RETURN(const auto executor, state.executors.take());
 
     VisualInput visual;
@@ -438,7 +438,7 @@ Result<Answer> Engine::answer_request(const State& state, const AskRequest& requ
     const std::string missed = engine::missed_budget(request, plan, started.budget, shape.n_visual(),
                                                      mean(prefill.visual_per_layer));
     if (!missed.empty()) notes.push_back(missed);
-    answer.positions = positions == engine::PositionRule::Keep ? "keep" : "compact";
+    answer.positions = positions == engine::PositionMode::Keep ? "keep" : "compact";
     answer.stages = visual.reports;
     answer.stages.insert(answer.stages.end(), chooser.reports().begin(), chooser.reports().end());
     answer.notes = std::move(notes);

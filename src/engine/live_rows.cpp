@@ -65,7 +65,7 @@ void drop_empty_lines(std::vector<std::int32_t>& stay, std::vector<LiveRow>& row
 
 }  // namespace
 
-Result<std::vector<std::int32_t>> LiveRows::apply(const StageChoice& choice, PositionRule positions) {
+Result<std::vector<std::int32_t>> LiveRows::apply(const StageChoice& choice, PositionMode positions) {
     if (!choice.masses.empty() && choice.masses.size() != choice.kept.size()) {
         return Status(Code::InvalidArgument, "a selection keeps " + std::to_string(choice.kept.size()) +
                                                  " tokens but gives " + std::to_string(choice.masses.size()) +
@@ -115,7 +115,7 @@ Result<std::vector<std::int32_t>> LiveRows::apply(const StageChoice& choice, Pos
     }
     drop_empty_lines(stay, next);
     rows_ = std::move(next);
-    if (positions == PositionRule::Compact) {
+    if (positions == PositionMode::Compact) {
         for (std::size_t i = 0; i < rows_.size(); ++i) {
             rows_[i].position = model::text_position(static_cast<std::int32_t>(i));
         }

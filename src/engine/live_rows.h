@@ -10,6 +10,7 @@
 
 #include "clasp/select.h"
 #include "clasp/status.h"
+#include "methods/plan.h"
 #include "model/positions.h"
 
 namespace clasp::engine {
@@ -29,11 +30,7 @@ struct LiveRow {
     std::int32_t line = kNoLine;
 };
 
-// What kept tokens do with their positions when others leave.
-enum class PositionRule : std::uint8_t {
-    Keep,     // nothing
-    Compact,  // all rows count 0, 1, 2, ... anew
-};
+using methods::PositionMode;
 
 // A token that becomes a weighted sum of live ones.
 struct MergedToken {
@@ -74,7 +71,7 @@ class LiveRows {
     // their new order, as row numbers before the call. An index that is out of order, out of range or not
     // alive, and a mass that is not a positive finite number, are refused, and nothing changes then.
     Result<std::vector<std::int32_t>> apply(const StageChoice& choice,
-                                            PositionRule positions = PositionRule::Keep);
+                                            PositionMode positions = PositionMode::Keep);
 
    private:
     std::vector<LiveRow> rows_;

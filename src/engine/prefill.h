@@ -69,7 +69,7 @@ struct PrefillRequest {
     std::span<const PromptPart> parts = {};
     std::span<const PrefillStage> stages = {};  // rising layers
     StageSelector selector = {};                // called once per stage, on the calling thread
-    PositionRule positions = PositionRule::Keep;
+    PositionMode positions = PositionMode::Keep;
     std::int32_t room = 0;                      // further tokens to reserve cells for
     const std::atomic<bool>* cancel = nullptr;  // checked often; may be null
     // Decoder layers that are done, with fractions, rising; on the calling thread. May be empty.

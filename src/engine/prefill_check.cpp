@@ -158,7 +158,7 @@ std::vector<LiveRow> rows_of_parts(const PrefillRequest& request, std::size_t wi
         for (std::size_t i = 0; i < n; ++i) {
             LiveRow row;
             row.sequence_index = static_cast<std::int32_t>(rows.size());
-            row.position = request.positions == PositionRule::Compact
+            row.position = request.positions == PositionMode::Compact
                                ? model::text_position(row.sequence_index)
                                : position_in(part, i, start);
             row.is_carried = part.is_text_of_image || (!part.is_carried.empty() && part.is_carried[i] != 0);

@@ -403,14 +403,14 @@ std::string missed_budget(const AskRequest& request, const RequestPlan& plan, co
            " visual tokens per layer on average, this run had " + base::format_number(average, 1);
 }
 
-Result<PositionRule> position_rule(const std::string& mode, const methods::MethodRun* run) {
-    if (mode == "keep") return PositionRule::Keep;
-    if (mode == "compact") return PositionRule::Compact;
+Result<PositionMode> position_mode(const std::string& mode, const methods::MethodRun* run) {
+    if (mode == "keep") return PositionMode::Keep;
+    if (mode == "compact") return PositionMode::Compact;
     if (mode != "official") {
         return invalid("there is no position mode '" + mode + "'; there are official, keep, compact");
     }
-    const bool compacts = run != nullptr && run->program().positions == methods::Positions::Compact;
-    return compacts ? PositionRule::Compact : PositionRule::Keep;
+    const bool compacts = run != nullptr && run->program().positions == methods::PositionMode::Compact;
+    return compacts ? PositionMode::Compact : PositionMode::Keep;
 }
 
 }  // namespace clasp::engine

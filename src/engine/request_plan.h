@@ -69,6 +69,6 @@ std::string missed_budget(const AskRequest& request, const RequestPlan& plan, co
                           std::size_t n_visual, double average);
 
 // "official": as in the authors' code, "keep" or "compact". Error: another word.
-Result<PositionRule> position_rule(const std::string& mode, const methods::MethodRun* run);
+Result<PositionMode> position_mode(const std::string& mode, const methods::MethodRun* run);
 
 }  // namespace clasp::engine

@@ -173,7 +173,7 @@ class CdprunerRun : public MethodRun {
         program_.encoder.text = true;
         program_.has_after_projector = true;
         program_.entering = entering;
-        program_.positions = Positions::Compact;
+        program_.positions = PositionMode::Compact;
         program_.notes.emplace_back(
             "cdpruner compares the picture with the question in the decoder's embeddings, because the model "
             "has no CLIP text tower");

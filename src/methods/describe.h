@@ -14,7 +14,7 @@ struct Description {
     std::vector<std::string> sites;
     std::vector<std::size_t> layers;  // of the decoder where tokens leave, for the shape below
     StageMode mode = StageMode::Before;
-    Positions positions = Positions::Keep;  // as in the authors' code
+    PositionMode positions = PositionMode::Keep;  // as in the authors' code
     bool drops = false;
 };
 

@@ -75,7 +75,7 @@ class DivpruneRun : public MethodRun {
         program_.encoder.gram = true;
         program_.has_after_projector = true;
         program_.entering = entering;
-        program_.positions = Positions::Compact;
+        program_.positions = PositionMode::Compact;
     }
 
     Status after_projector(const ImageInput& input, Plan& plan) override {

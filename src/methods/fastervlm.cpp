@@ -21,7 +21,7 @@ class FastervlmRun : public MethodRun {
         program_.encoder.class_attention = {block_};
         program_.has_after_projector = true;
         program_.entering = entering;
-        program_.positions = Positions::Compact;
+        program_.positions = PositionMode::Compact;
     }
 
     Status after_projector(const ImageInput& input, Plan& plan) override {

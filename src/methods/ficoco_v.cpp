@@ -166,7 +166,7 @@ class FicocoRun : public MethodRun {
         program_.keeps_encoder_order = true;
         program_.uses_grid = true;
         program_.entering = entering;
-        program_.positions = Positions::Compact;
+        program_.positions = PositionMode::Compact;
     }
 
     Status inside_encoder(const BlockInput& input, Plan& plan) override {

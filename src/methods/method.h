@@ -30,12 +30,6 @@
 
 namespace clasp::methods {
 
-// What kept tokens do with their positions.
-enum class Positions : std::uint8_t {
-    Keep,     // the place in the unpruned prompt; generation continues from its length
-    Compact,  // 0 to n - 1 anew wherever tokens leave, for every layer
-};
-
 struct VisionShape {
     std::size_t n_blocks = 0;       // stored in the file
     std::size_t feature_layer = 0;  // block whose output the original model projects
@@ -81,7 +75,7 @@ struct Program {
     // however few tokens there are.
     bool is_adaptive = false;
     std::vector<DecoderStage> stages;
-    Positions positions = Positions::Keep;  // as in the authors' code
+    PositionMode positions = PositionMode::Keep;  // as in the authors' code
     // Where tokens lie beside each other matters: every image must be one grid. Without it `grid` in the
     // hooks' inputs is only a count.
     bool uses_grid = false;

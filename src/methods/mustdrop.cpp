@@ -33,7 +33,7 @@ class MustdropRun : public MethodRun {
         program_.uses_grid = true;
         program_.has_after_encoder = true;
         program_.is_adaptive = true;
-        program_.positions = Positions::Compact;
+        program_.positions = PositionMode::Compact;
         if (after >= setup.vision.n_blocks) {
             program_.notes.push_back(
                 "the vision file has no block after its feature layer, so mustdrop finds "

@@ -177,7 +177,7 @@ class NuwaRun : public MethodRun {
         needs.scores = true;
         needs.reference = Reference::Last;
         program_.stages = {{first_later - 1, StageMode::After, counts.later, needs}};
-        program_.positions = Positions::Keep;
+        program_.positions = PositionMode::Keep;
     }
 
     Status after_encoder(const ImageInput& input, Plan& plan) override {

@@ -13,7 +13,7 @@ class PdropRun : public MethodRun {
    public:
     explicit PdropRun(Program program) {
         program_ = std::move(program);
-        program_.positions = Positions::Compact;
+        program_.positions = PositionMode::Compact;
     }
 
     Status at_stage(const StageInput& input, Plan& plan) override {

@@ -15,6 +15,12 @@ namespace clasp::methods {
 // The encoder's class token, where a plan after the encoder names rows. It has no place in the grid.
 inline constexpr TokenIndex kClassToken = std::numeric_limits<TokenIndex>::max();
 
+// What kept tokens do with their positions.
+enum class PositionMode : std::uint8_t {
+    Keep,     // the place in the unpruned prompt; generation continues from its length
+    Compact,  // 0 to n - 1 anew wherever tokens leave, for every layer
+};
+
 enum class Reason : std::uint8_t {
     Pivot,     // kept for relevance
     Coverage,  // kept for completeness, or by a method that does not tell the two apart

@@ -138,7 +138,7 @@ class PrumergeRun : public MethodRun {
             program_.notes.emplace_back(
                 "count=adaptive lets the picture decide how many tokens enter; the budget is not used");
         }
-        program_.positions = Positions::Compact;
+        program_.positions = PositionMode::Compact;
     }
 
     Status after_encoder(const ImageInput& input, Plan& plan) override {

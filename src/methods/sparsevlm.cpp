@@ -69,7 +69,7 @@ class SparsevlmRun : public MethodRun {
     SparsevlmRun(Program program, bool recycles, bool with_sums, double head_share)
         : recycles_(recycles), with_sums_(with_sums), head_share_(head_share) {
         program_ = std::move(program);
-        program_.positions = recycles ? Positions::Compact : Positions::Keep;
+        program_.positions = recycles ? PositionMode::Compact : PositionMode::Keep;
     }
 
     Status at_stage(const StageInput& input, Plan& plan) override {

@@ -104,7 +104,7 @@ class TomeRun : public MethodRun {
         program_.encoder.block_keys = true;
         program_.keeps_encoder_order = setup.settings.is("order", "native");
         program_.entering = entering;
-        program_.positions = Positions::Compact;
+        program_.positions = PositionMode::Compact;
     }
 
     Status inside_encoder(const BlockInput& input, Plan& plan) override {

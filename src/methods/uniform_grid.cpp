@@ -121,7 +121,7 @@ class UniformGridRun : public MethodRun {
         program_.has_after_projector = is_projected;
         program_.entering = entering;
         program_.uses_grid = true;
-        program_.positions = Positions::Compact;
+        program_.positions = PositionMode::Compact;
     }
 
     Status after_encoder(const ImageInput& input, Plan& plan) override { return reduce(input, plan); }

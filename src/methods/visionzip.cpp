@@ -95,7 +95,7 @@ class VisionzipRun : public MethodRun {
         program_.encoder.keys = {block_};
         program_.has_after_encoder = true;
         program_.entering = entering;
-        program_.positions = Positions::Compact;
+        program_.positions = PositionMode::Compact;
     }
 
     Status after_encoder(const ImageInput& input, Plan& plan) override {

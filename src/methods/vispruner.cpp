@@ -79,7 +79,7 @@ class VisprunerRun : public MethodRun {
         program_.encoder.layers = {block_};
         program_.has_after_projector = true;
         program_.entering = entering;
-        program_.positions = Positions::Compact;
+        program_.positions = PositionMode::Compact;
     }
 
     Status after_projector(const ImageInput& input, Plan& plan) override {

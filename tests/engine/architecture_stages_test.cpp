@@ -80,7 +80,7 @@ TEST_P(ArchitectureStages, DroppingEqualsMaskingTheKeyFromThenOn) {
     EXPECT_LT(test::relative_distance(run(wanted), masked.logits), tolerance());
     // Positions that counted anew would be seen.
     PrefillRequest compact = wanted;
-    compact.positions = PositionRule::Compact;
+    compact.positions = PositionMode::Compact;
     EXPECT_GT(test::relative_distance(run(compact), masked.logits), 1e-2);
 }
 

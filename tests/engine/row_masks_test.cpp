@@ -120,7 +120,7 @@ TEST(LiveRowsPositions, SurvivorsKeepTheirPlanes) {
     EXPECT_EQ(live.rows()[3].position, rows[6].position);
     EXPECT_EQ(live.rows()[3].image, 1);
     EXPECT_EQ(live.rows()[6].position, rows[9].position);
-    ASSERT_TRUE(live.apply({{1}, {}}, PositionRule::Compact).ok());
+    ASSERT_TRUE(live.apply({{1}, {}}, PositionMode::Compact).ok());
     EXPECT_EQ(live.rows()[2].position, model::text_position(2));
     EXPECT_EQ(live.rows()[5].position, model::text_position(5));
 }

@@ -307,7 +307,7 @@ TEST(StagedPrefillPositions, CompactOnesCountAnewInEveryLayerAndWhileDecoding) {
     PrefillRequest request = {.parts = prompt.parts(), .stages = stages};
     request.selector = fixed({{1, 20, 30, 40, 50, 60}, {20, 50}});
     const std::vector<float> kept = run(request).logits;
-    request.positions = PositionRule::Compact;
+    request.positions = PositionMode::Compact;
     request.room = 2;
     auto executor = Executor::create(six_layers());
     auto sequence = Sequence::create(six_layers(), kPrecise);
@@ -372,7 +372,7 @@ TEST(StagedPrefillMerging, ReplacesTheHiddenStateOfAToken) {
     request.selector = merging(7, {{7, 0.5F}, {9, 0.5F}});
     EXPECT_NE(run(request).logits, plain);
     // With compact positions only the hidden state counts, not whose place it takes.
-    request.positions = PositionRule::Compact;
+    request.positions = PositionMode::Compact;
     request.selector = fixed({{1, 7}});
     const std::vector<float> compact = run(request).logits;
     request.selector = merging(30, {{7, 1.0F}});

@@ -79,7 +79,7 @@ TEST(Fastv, PrunesTheOutputOfTheBlockThatItLooksAt) {
     const Program program = program_of("fastv", 192);
     EXPECT_THAT(layers(program), ElementsAre(1));
     EXPECT_EQ(program.stages[0].mode, StageMode::After);
-    EXPECT_EQ(program.positions, Positions::Keep);
+    EXPECT_EQ(program.positions, PositionMode::Keep);
     EXPECT_THAT(refusal_of("fastv", 30), HasSubstr("smallest possible is 36.94"));
 }
 
@@ -97,7 +97,7 @@ TEST(Pdrop, HasTheCountsOfItsAuthorsAndTheFloorOfItsLayers) {
     EXPECT_THAT(layers(program_of("pdrop", 192)), ElementsAre(2, 10, 20));
     EXPECT_THAT(refusal_of("pdrop", 128, BudgetKind::Average, {"layers=published"}),
                 HasSubstr("its first 8 of 32 layers process all 576"));
-    EXPECT_EQ(program_of("pdrop", 192).positions, Positions::Compact);
+    EXPECT_EQ(program_of("pdrop", 192).positions, PositionMode::Compact);
 }
 
 TEST(Vtw, WithdrawsWhereTheAverageMeetsTheBudget) {

@@ -16,7 +16,7 @@ engine::PrefillRequest SequenceCase::request() const {
     request.parts = prompt_.parts();
     request.stages = stages_;
     request.room = spec_.room;
-    if (spec_.pruning == Pruning::Compact) request.positions = engine::PositionRule::Compact;
+    if (spec_.pruning == Pruning::Compact) request.positions = engine::PositionMode::Compact;
     request.selector = [has_masses = spec_.pruning == Pruning::WithMasses](
                            const engine::StageView& view) -> Result<engine::StageChoice> {
         engine::StageChoice choice;
