@@ -60,7 +60,7 @@ clasp::Status run() {
 
     std::cout << policy.classes[class_id].name << ": kept " << plan.kept.size() << " of " << kTokens
               << " tokens, " << plan.pivots.size() << " pivots and " << plan.coverage.size()
-              << " for coverage, in " << plan.timings.total << " ms\n";
+              << " for coverage, in " << plan.timings.total_ms << " ms\n";
     return clasp::ok_status();
 }
 

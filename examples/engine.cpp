@@ -36,7 +36,7 @@ clasp::Status ask(const clasp::Engine& engine, const std::string& image, const s
         "\n%s, %s: %.1f of %zu visual tokens per layer, %.0f ms to the first token, %zu KiB of keys and "
         "values\n",
         answer.chosen_class.name.c_str(), answer.method.c_str(), answer.tokens.average, answer.tokens.visual,
-        answer.timings.first_token, answer.kv_bytes / 1024);
+        answer.timings.first_token_ms, answer.kv_bytes / 1024);
     for (const std::string& note : answer.notes) std::printf("note: %s\n", note.c_str());
     if (answer.stopped == clasp::Stopped::Cancelled) return {clasp::Code::Cancelled, "stopped"};
     return clasp::ok_status();

@@ -215,17 +215,17 @@ struct BudgetReport {
 // Wall-clock milliseconds. first_token runs from the call until the first generated token is there for
 // on_text, or until the model ended without one; decode begins after the prefill and includes it.
 struct AskTimings {
-    double route = 0.0;
-    double image = 0.0;
-    double encode = 0.0;  // 0 when the image's layers were cached
-    double fuse = 0.0;
-    double project = 0.0;
-    double gram = 0.0;
-    double select = 0.0;
-    double prefill = 0.0;
-    double first_token = 0.0;
-    double decode = 0.0;
-    double total = 0.0;
+    double route_ms = 0.0;
+    double image_ms = 0.0;
+    double encode_ms = 0.0;  // 0 when the image's layers were cached
+    double fuse_ms = 0.0;
+    double project_ms = 0.0;
+    double gram_ms = 0.0;
+    double select_ms = 0.0;
+    double prefill_ms = 0.0;
+    double first_token_ms = 0.0;
+    double decode_ms = 0.0;
+    double total_ms = 0.0;
 };
 
 // Why an answer ends where it does.

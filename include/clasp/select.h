@@ -63,12 +63,12 @@ std::string_view keep_reason_name(KeepReason reason);  // "pivot", "coverage", "
 
 // Wall-clock milliseconds per step.
 struct SelectTimings {
-    double gram = 0;      // building the Gram matrix from features; 0 when it was given
-    double pivots = 0;    // checks and top-K1
-    double seeds = 0;     // redundancy and bottom-K2
-    double clusters = 0;  // spherical k-means
-    double medoids = 0;   // medoids and the filling of missing slots
-    double total = 0;
+    double gram_ms = 0;      // building the Gram matrix from features; 0 when it was given
+    double pivots_ms = 0;    // checks and top-K1
+    double seeds_ms = 0;     // redundancy and bottom-K2
+    double clusters_ms = 0;  // spherical k-means
+    double medoids_ms = 0;   // medoids and the filling of missing slots
+    double total_ms = 0;
 };
 
 // All indices are original ones (into the rows of the input) and rising. Vectors keep their capacity

@@ -74,7 +74,7 @@ void print_cache(const Answer& answer, Console& console) {
 void print_summary(const Answer& answer, Console& console) {
     if (answer.tokens.visual == 0) {
         console.err << "text only: " << answer.tokens.text << " tokens; first token after "
-                    << fixed(answer.timings.first_token, 0) << " ms, total " << fixed(answer.timings.total, 0)
+                    << fixed(answer.timings.first_token_ms, 0) << " ms, total " << fixed(answer.timings.total_ms, 0)
                     << " ms\n";
         return;
     }
@@ -82,8 +82,8 @@ void print_summary(const Answer& answer, Console& console) {
                 << (answer.label == "none" ? "nothing pruned" : answer.label) << ": " << answer.tokens.visual
                 << " visual tokens, " << fixed(answer.tokens.average, 1) << " per layer, "
                 << answer.tokens.final << " at the end; first token after "
-                << fixed(answer.timings.first_token, 0) << " ms, total " << fixed(answer.timings.total, 0)
-                << " ms\n";
+                << fixed(answer.timings.first_token_ms, 0) << " ms, total "
+                << fixed(answer.timings.total_ms, 0) << " ms\n";
 }
 
 // What is written beside the answer.

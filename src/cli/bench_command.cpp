@@ -41,9 +41,9 @@ double median(std::vector<double> values) {
 AskTimings medians(const std::vector<AskTimings>& runs) {
     AskTimings result;
     for (double AskTimings::*field :
-         {&AskTimings::route, &AskTimings::image, &AskTimings::encode, &AskTimings::fuse,
-          &AskTimings::project, &AskTimings::gram, &AskTimings::select, &AskTimings::prefill,
-          &AskTimings::first_token, &AskTimings::decode, &AskTimings::total}) {
+         {&AskTimings::route_ms, &AskTimings::image_ms, &AskTimings::encode_ms, &AskTimings::fuse_ms,
+          &AskTimings::project_ms, &AskTimings::gram_ms, &AskTimings::select_ms, &AskTimings::prefill_ms,
+          &AskTimings::first_token_ms, &AskTimings::decode_ms, &AskTimings::total_ms}) {
         std::vector<double> values;
         for (const AskTimings& run : runs) values.push_back(run.*field);
         result.*field = median(std::move(values));
@@ -113,10 +113,10 @@ void print(const std::vector<Row>& rows, Console& console) {
     for (const Row& row : rows) {
         console.out << std::left << std::setw(width) << row.label << std::setw(8) << row.budget << std::right
                     << std::setw(7) << fixed(row.tokens.average, 1) << std::setw(7) << row.tokens.final
-                    << std::setw(9) << fixed(row.median.encode, 1) << std::setw(9)
-                    << fixed(row.median.prefill, 1) << std::setw(9) << fixed(row.median.select, 2)
-                    << std::setw(13) << fixed(row.median.first_token, 1) << std::setw(8)
-                    << fixed(row.median.decode, 1) << std::setw(23)
+                    << std::setw(9) << fixed(row.median.encode_ms, 1) << std::setw(9)
+                    << fixed(row.median.prefill_ms, 1) << std::setw(9) << fixed(row.median.select_ms, 2)
+                    << std::setw(13) << fixed(row.median.first_token_ms, 1) << std::setw(8)
+                    << fixed(row.median.decode_ms, 1) << std::setw(23)
                     << (std::isnan(row.ratio) ? "-" : fixed(row.ratio, 2)) << '\n';
     }
     for (const Row& row : rows) {
@@ -166,9 +166,9 @@ Status run(const Arguments& arguments, Console& console) {
     for (std::size_t i = 0; i < budgets.size(); ++i) {
         rows[i].budget = budgets[i];
         rows[i].median = medians(runs[i]);
-        if (requests[i].vanilla) unpruned = rows[i].median.first_token;
+        if (requests[i].vanilla) unpruned = rows[i].median.first_token_ms;
     }
-    for (Row& row : rows) row.ratio = unpruned > 0.0 ? unpruned / row.median.first_token : std::nan("");
+    for (Row& row : rows) row.ratio = unpruned > 0.0 ? unpruned / row.median.first_token_ms : std::nan("");
     if (!arguments.flag("json")) {
         print(rows, console);
         return ok_status();

@@ -94,7 +94,7 @@ void print_table(const Answer& vanilla, const std::vector<Row>& rows, Console& c
         console.out << std::left << std::setw(width) << name << std::right << std::setw(8)
                     << answer.tokens.entering << std::setw(7) << answer.tokens.final << std::setw(9)
                     << fixed(answer.tokens.average, 1) << std::setw(11)
-                    << fixed(answer.timings.first_token, 0) << std::setw(8) << agrees << "  "
+                    << fixed(answer.timings.first_token_ms, 0) << std::setw(8) << agrees << "  "
                     << base::printable(answer.text) << '\n';
     };
     console.out << std::left << std::setw(width) << "method" << std::right << std::setw(8) << "entering"

@@ -57,18 +57,18 @@ Json as_json(const SelectPlan& plan) {
             {"iterations", plan.iterations},
             {"objective", plan.objective},
             {"timings_ms",
-             {{"gram", plan.timings.gram},
-              {"pivots", plan.timings.pivots},
-              {"seeds", plan.timings.seeds},
-              {"clusters", plan.timings.clusters},
-              {"medoids", plan.timings.medoids},
-              {"total", plan.timings.total}}}};
+             {{"gram", plan.timings.gram_ms},
+              {"pivots", plan.timings.pivots_ms},
+              {"seeds", plan.timings.seeds_ms},
+              {"clusters", plan.timings.clusters_ms},
+              {"medoids", plan.timings.medoids_ms},
+              {"total", plan.timings.total_ms}}}};
 }
 
 void print(const SelectPlan& plan, std::size_t n_tokens, Console& console) {
     console.out << "kept " << plan.kept.size() << " of " << n_tokens << " tokens: " << plan.pivots.size()
                 << " pivots, " << plan.coverage.size() << " for coverage, " << plan.iterations
-                << " iterations, " << fixed(plan.timings.total, 2) << " ms\n";
+                << " iterations, " << fixed(plan.timings.total_ms, 2) << " ms\n";
     for (std::size_t i = 0; i < plan.kept.size(); ++i) {
         console.out << plan.kept[i] << '\t' << keep_reason_name(plan.reasons[i]) << '\n';
     }

@@ -234,14 +234,14 @@ Answer describe(const AskRequest& request, const Policy& policy, const RequestPl
             methods::method_label(*plan.method, request.method_options, plan.mass == MassRule::Nearest);
         answer.has_own_encoder = !started.run->program().encoder_blocks.empty();
     }
-    answer.timings.route = plan.route_ms;
-    answer.timings.image = visual.image_ms;
-    answer.timings.encode = visual.encode_ms;
-    answer.timings.fuse = visual.fuse_ms;
-    answer.timings.project = visual.project_ms;
-    answer.timings.gram = visual.gram_ms;
-    answer.timings.select = visual.select_ms + prefill.select_ms;
-    answer.timings.prefill = prefill.prefill_ms;
+    answer.timings.route_ms = plan.route_ms;
+    answer.timings.image_ms = visual.image_ms;
+    answer.timings.encode_ms = visual.encode_ms;
+    answer.timings.fuse_ms = visual.fuse_ms;
+    answer.timings.project_ms = visual.project_ms;
+    answer.timings.gram_ms = visual.gram_ms;
+    answer.timings.select_ms = visual.select_ms + prefill.select_ms;
+    answer.timings.prefill_ms = prefill.prefill_ms;
     return answer;
 }
 
@@ -450,11 +450,11 @@ Result<Answer> Engine::answer_request(const State& state, const AskRequest& requ
     answer.generated = generated.tokens.size();
     answer.stopped = generated.reason;
     // An answer that ends at once has no first token; then it is the time until that was known.
-    answer.timings.first_token =
+    answer.timings.first_token_ms =
         before_generation + (generated.tokens.empty() ? generated.decode_ms : generated.first_token_ms);
     if (request.want_logits) answer.logits = std::move(prefill.logits);
-    answer.timings.decode = generated.decode_ms;
-    answer.timings.total = watch.elapsed_ms();
+    answer.timings.decode_ms = generated.decode_ms;
+    answer.timings.total_ms = watch.elapsed_ms();
     return answer;
 }
 

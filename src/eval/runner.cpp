@@ -39,10 +39,10 @@ AnswerRecord make_record(const Lane& lane, const Item& item, std::size_t class_i
     record.class_id = class_id;
     record.average_tokens = answer.tokens.average;
     const AskTimings& times = answer.timings;
-    record.encode_ms = times.image + times.encode;
+    record.encode_ms = times.image_ms + times.encode_ms;
     record.has_own_encoder = answer.has_own_encoder;
-    record.decode_ms = times.decode;
-    record.prefill_ms = std::max(0.0, times.total - record.encode_ms - record.decode_ms);
+    record.decode_ms = times.decode_ms;
+    record.prefill_ms = std::max(0.0, times.total_ms - record.encode_ms - record.decode_ms);
     record.generated = answer.generated;
     record.stopped_at_limit = answer.stopped == Stopped::MaxTokens;
     return record;

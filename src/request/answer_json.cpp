@@ -5,10 +5,17 @@ namespace clasp::request {
 using base::Json;
 
 Json timings_json(const AskTimings& timings) {
-    return {{"route", timings.route},   {"image", timings.image},     {"encode", timings.encode},
-            {"fuse", timings.fuse},     {"project", timings.project}, {"gram", timings.gram},
-            {"select", timings.select}, {"prefill", timings.prefill}, {"first_token", timings.first_token},
-            {"decode", timings.decode}, {"total", timings.total}};
+    return {{"route", timings.route_ms},
+            {"image", timings.image_ms},
+            {"encode", timings.encode_ms},
+            {"fuse", timings.fuse_ms},
+            {"project", timings.project_ms},
+            {"gram", timings.gram_ms},
+            {"select", timings.select_ms},
+            {"prefill", timings.prefill_ms},
+            {"first_token", timings.first_token_ms},
+            {"decode", timings.decode_ms},
+            {"total", timings.total_ms}};
 }
 
 Json answer_json(const Answer& answer, const std::string& model_name) {

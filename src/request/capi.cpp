@@ -268,8 +268,8 @@ clasp_token_counts clasp_answer_tokens(const clasp_answer* answer) {
 
 clasp_timings clasp_answer_timings(const clasp_answer* answer) {
     const AskTimings& t = answer->answer.timings;
-    return {t.route,  t.image,   t.encode,      t.fuse,   t.project, t.gram,
-            t.select, t.prefill, t.first_token, t.decode, t.total};
+    return {t.route_ms,  t.image_ms,   t.encode_ms,      t.fuse_ms,   t.project_ms, t.gram_ms,
+            t.select_ms, t.prefill_ms, t.first_token_ms, t.decode_ms, t.total_ms};
 }
 
 const char* clasp_answer_label(const clasp_answer* answer) {

@@ -134,12 +134,12 @@ void choose_coverage(const GramView& gram, std::size_t n_slots, const SelectOpti
     selection::choose_seeds(n_slots, options.seed, similarities.one, buffers);
     for (const std::uint32_t candidate : buffers.seeds)
         plan.seeds.push_back(buffers.candidate_tokens[candidate]);
-    plan.timings.seeds = watch.lap();
+    plan.timings.seeds_ms = watch.lap();
 
     if (options.iterations > 0) {
         plan.iterations = selection::spherical_kmeans(similarities, options.iterations, kernels, pool,
                                                       buffers, plan.objective);
-        plan.timings.clusters = watch.lap();
+        plan.timings.clusters_ms = watch.lap();
         selection::choose_medoids(similarities, buffers);
         selection::fill_slots(similarities, n_slots, has_pivots, kernels, buffers);
     } else {
@@ -149,7 +149,7 @@ void choose_coverage(const GramView& gram, std::size_t n_slots, const SelectOpti
     for (const std::uint32_t candidate : buffers.chosen) {
         plan.coverage.push_back(buffers.candidate_tokens[candidate]);
     }
-    plan.timings.medoids = watch.lap();
+    plan.timings.medoids_ms = watch.lap();
 }
 
 void merge_kept(SelectPlan& plan) {
@@ -169,7 +169,7 @@ Status select_tokens(const SelectInput& input, const SelectOptions& options, Buf
     Stopwatch watch;
     GramView gram;
     CLASP_RETURN_IF_ERROR(provide_gram(input, kernels, pool, buffers, gram));
-    (input.features.data != nullptr ? plan.timings.gram : plan.timings.pivots) = watch.lap();
+    (input.features.data != nullptr ? plan.timings.gram_ms : plan.timings.pivots_ms) = watch.lap();
 
     const std::size_t n_live = input.scores.size();
     if (options.budget >= n_live) {
@@ -183,7 +183,7 @@ Status select_tokens(const SelectInput& input, const SelectOptions& options, Buf
         if (buffers.is_pivot[i] == 0) continue;
         plan.pivots.push_back(input.live.empty() ? static_cast<TokenIndex>(i) : input.live[i]);
     }
-    plan.timings.pivots += watch.lap();
+    plan.timings.pivots_ms += watch.lap();
 
     if (n_pivots < options.budget) {
         choose_coverage(gram, options.budget - n_pivots, options, kernels, pool, buffers, watch, plan);
@@ -231,7 +231,7 @@ Status select(const SelectInput& input, const SelectOptions& options, SelectWork
         return {Code::OutOfMemory,
                 "no memory to select among " + std::to_string(input.scores.size()) + " tokens"};
     }
-    plan.timings.total = watch.lap();
+    plan.timings.total_ms = watch.lap();
     return ok_status();
 }
 

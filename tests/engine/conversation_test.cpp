@@ -51,7 +51,7 @@ TEST_F(ConversationTest, ThreeTurnsWithAPictureInTheSecond) {
     EXPECT_GT(third.tokens.text, second.tokens.text);
     EXPECT_FALSE(third.stages.empty()) << "a follow-up question chooses anew";
     EXPECT_EQ(third.cache_hit, true);
-    EXPECT_EQ(third.timings.encode, 0.0);
+    EXPECT_EQ(third.timings.encode_ms, 0.0);
 
     ASSERT_THAT(conversation.messages(), SizeIs(7));
     EXPECT_EQ(conversation.messages()[0].role, Message::Role::System);

@@ -93,8 +93,8 @@ TEST_F(EngineTest, TheRouterMayBeAChatModelWithATaxonomyOfItsOwn) {
     ASSERT_TRUE(by_model.ok()) << by_model.status().message();
     EXPECT_EQ(by_model->chosen_class.by, "llm");
     EXPECT_THAT(by_model->chosen_class.name, testing::AnyOf("Counting", "Default"));
-    EXPECT_GE(by_model->timings.first_token, by_model->timings.prefill);
-    EXPECT_LE(by_model->timings.first_token, by_model->timings.total);
+    EXPECT_GE(by_model->timings.first_token_ms, by_model->timings.prefill_ms);
+    EXPECT_LE(by_model->timings.first_token_ms, by_model->timings.total_ms);
 }
 
 TEST_F(EngineTest, CountsAddUpAtEveryStage) {
@@ -271,13 +271,13 @@ TEST_F(EngineTest, AQuestionAboutACachedImageSkipsTheEncoderAndAnswersTheSame) {
     AskRequest second = request();
     second.class_choice = "7";
     const Answer cached = ask(second);
-    EXPECT_EQ(cached.timings.encode, 0.0);
+    EXPECT_EQ(cached.timings.encode_ms, 0.0);
     auto fresh_engine =
         Engine::load({.model = text_path(), .mmproj = vision_path(), .n_threads = 1, .cached_images = 0});
     ASSERT_TRUE(fresh_engine.ok());
     const auto fresh = (*fresh_engine)->ask(second);
     ASSERT_TRUE(fresh.ok());
-    EXPECT_GT(fresh->timings.encode, 0.0);
+    EXPECT_GT(fresh->timings.encode_ms, 0.0);
     EXPECT_EQ(fresh->logits, cached.logits);
 }
 
@@ -303,7 +303,7 @@ TEST_F(EngineTest, MethodsThatTakeTurnsEncodeANewImageOnce) {
                 const auto answer = engine.ask(asked);
                 EXPECT_TRUE(answer.ok()) << answer.status().message();
                 if (!answer) continue;
-                if (answer->timings.encode > 0.0) ++n;
+                if (answer->timings.encode_ms > 0.0) ++n;
                 logits.push_back(answer->logits);
             }
             counts.push_back(n);

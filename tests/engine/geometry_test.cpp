@@ -267,7 +267,7 @@ TEST_F(GeometryTest, LayersOfAllPiecesAreRemembered) {
     ASSERT_TRUE(first.ok() && second.ok());
     EXPECT_EQ(first->cache_hit, false);
     EXPECT_EQ(second->cache_hit, true);
-    EXPECT_EQ(second->timings.encode, 0.0);
+    EXPECT_EQ(second->timings.encode_ms, 0.0);
     EXPECT_EQ(second->logits, first->logits);
     const auto fresh = load(prefix() + "-plain.gguf", 0)->ask(asked);
     ASSERT_TRUE(fresh.ok());

@@ -97,7 +97,7 @@ TEST(Cache, FeaturesOfAnotherGridAreEncodedAgain) {
     const Answer fresh = ask();
     ASSERT_EQ(std::distance(fs::directory_iterator(cache), fs::directory_iterator()), 1);
     const fs::path file = fs::directory_iterator(cache)->path();
-    EXPECT_EQ(ask().timings.encode, 0.0) << "found in the cache";
+    EXPECT_EQ(ask().timings.encode_ms, 0.0) << "found in the cache";
 
     // A sound file under the right name, of another tower's shape.
     const FeatureKey key = file.stem().string();
@@ -111,7 +111,7 @@ TEST(Cache, FeaturesOfAnotherGridAreEncodedAgain) {
     ASSERT_FALSE(again.notes.empty());
     EXPECT_THAT(again.notes.front(), HasSubstr("the picture is encoded again"));
     const Answer mended = ask();
-    EXPECT_EQ(mended.timings.encode, 0.0) << "the file was replaced";
+    EXPECT_EQ(mended.timings.encode_ms, 0.0) << "the file was replaced";
     EXPECT_EQ(mended.logits, fresh.logits);
     fs::remove_all(cache);
     fs::remove(text);

@@ -137,7 +137,7 @@ TEST_F(EngineTest, RequestsForOnePictureAtTheSameTimeEncodeItOnce) {
     for (std::size_t i = 0; i < encode_ms.size(); ++i) {
         threads.emplace_back([&, i] {
             if (const auto answer = (*engine)->ask(request()); answer.ok()) {
-                encode_ms[i] = answer->timings.encode;
+                encode_ms[i] = answer->timings.encode_ms;
                 logits[i] = answer->logits;
             }
         });

@@ -49,7 +49,7 @@ TEST_F(TextOnlyTest, AnswersWithNothingToPrune) {
     EXPECT_EQ(answer.budget.decided, "none");
     EXPECT_EQ(answer.budget.reason, "there is no picture");
     EXPECT_FALSE(answer.cache_hit.has_value());
-    EXPECT_EQ(answer.timings.encode, 0.0);
+    EXPECT_EQ(answer.timings.encode_ms, 0.0);
     EXPECT_EQ(answer.generated, 4U);
     EXPECT_FALSE(answer.chosen_class.name.empty());
     EXPECT_THAT(answer.notes, Each(Not(HasSubstr("no effect"))));

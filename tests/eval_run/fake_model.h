@@ -86,10 +86,10 @@ struct FakeModel {
             // The first question on a picture pays for the encoder, as in the engine.
             const bool is_new = pictures.empty() || pictures.back() != picture;
             if (is_new) pictures.push_back(picture);
-            answer.timings.encode = is_new ? 5.0 : 0.0;
-            answer.timings.prefill = 1.5;
-            answer.timings.decode = 0.5;
-            answer.timings.total = answer.timings.encode + 2.0;
+            answer.timings.encode_ms = is_new ? 5.0 : 0.0;
+            answer.timings.prefill_ms = 1.5;
+            answer.timings.decode_ms = 0.5;
+            answer.timings.total_ms = answer.timings.encode_ms + 2.0;
             answer.generated = 1;
             return answer;
         };
