@@ -36,12 +36,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto side = static_cast<int>(info->image_size);
     // Whatever the file says of tiles: plans of any size hold together.
     for (const clasp::PixelSize size : {clasp::PixelSize{side, side}, {2 * side + 1, side}, {2, 400}}) {
-        for (const auto compat : {clasp::model::Compat::Original, clasp::model::Compat::LlamaCpp}) {
+        for (const auto compat : {clasp::Compat::Original, clasp::Compat::LlamaCpp}) {
             const auto any = (*model)->plan(size, compat);
             if (!any.ok() && any.status().code() == clasp::Code::Internal) std::abort();
         }
     }
-    const auto plan = (*model)->plan({side, side}, clasp::model::Compat::Original);
+    const auto plan = (*model)->plan({side, side}, clasp::Compat::Original);
     if (!plan.ok()) return 0;
     static_cast<void>((*model)->fixed_row(0).ok());
     const clasp::model::PiecePixels pixels = {

@@ -31,10 +31,6 @@
 
 namespace clasp {
 
-// Whose numbers are wanted: the original model's, or those of llama.cpp, which runs LLaVA differently
-// (docs/design/faithful-llava.md). The second exists for side-by-side tests.
-enum class Numbers : std::uint8_t { Original, LlamaCpp };
-
 // ---- Progress ----
 
 // How far a call has come, for whoever shows it to people. Within a phase `done` never falls, the first call
@@ -160,7 +156,7 @@ struct AskRequest {
     // Default: what the method does.
     std::optional<bool> use_fusion;
     bool vanilla = false;  // no fusion, no pruning
-    Numbers numbers = Numbers::Original;
+    Compat compat = Compat::Original;
     GenerationOptions generation;
     std::uint64_t select_seed = 0;
     bool want_logits = false;    // Answer::logits

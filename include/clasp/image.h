@@ -14,6 +14,13 @@
 
 namespace clasp {
 
+// Whose numbers are wanted: the original model's, or those of llama.cpp, for side-by-side tests. llama.cpp's
+// LLaVA differs: pictures are resized in single precision, by a pixel here and there; it puts the class token
+// behind the patches, so that patch 0 is lost, every patch takes its neighbour's position and the class token
+// reaches the decoder; it leaves out the last block; and its projector uses the tanh form of GELU
+// (docs/design/faithful-llava.md).
+enum class Compat : std::uint8_t { Original, LlamaCpp };
+
 enum class ImageFormat : std::uint8_t { Unknown, Jpeg, Png, Webp, Gif, Bmp };
 
 // "JPEG", "PNG", "WebP", "GIF", "BMP" or "unknown".

@@ -74,8 +74,8 @@ void print_cache(const Answer& answer, Console& console) {
 void print_summary(const Answer& answer, Console& console) {
     if (answer.tokens.visual == 0) {
         console.err << "text only: " << answer.tokens.text << " tokens; first token after "
-                    << fixed(answer.timings.first_token_ms, 0) << " ms, total " << fixed(answer.timings.total_ms, 0)
-                    << " ms\n";
+                    << fixed(answer.timings.first_token_ms, 0) << " ms, total "
+                    << fixed(answer.timings.total_ms, 0) << " ms\n";
         return;
     }
     console.err << answer.chosen_class.name << " (" << answer.chosen_class.by << "), "

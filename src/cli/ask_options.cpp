@@ -41,7 +41,7 @@ EngineOptions read_engine_options(const Settings& settings, const request::Model
     options.model = files.model;
     options.mmproj = files.mmproj;
     // llama.cpp's bits come only from the matrices that it multiplies with.
-    if (options.vision_weights == "auto" && settings.request.numbers == Numbers::LlamaCpp)
+    if (options.vision_weights == "auto" && settings.request.compat == Compat::LlamaCpp)
         options.vision_weights = "file";
     return options;
 }

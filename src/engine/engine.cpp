@@ -80,10 +80,6 @@ DecoderShape decoder_shape(const model::TextConfig& config) {
     return shape;
 }
 
-model::Compat compat_of(Numbers numbers) {
-    return numbers == Numbers::Original ? model::Compat::Original : model::Compat::LlamaCpp;
-}
-
 Result<model::VisionWeights> find_vision_weights(const std::string& name) {
     for (const auto weights : model::kAllVisionWeights) {
         if (model::vision_weights_name(weights) == name) return weights;
@@ -150,7 +146,7 @@ engine::VisualRequest visual_request(const AskRequest& request, const Policy& po
     engine::VisualRequest seeing;
     seeing.mix = plan.mix;
     seeing.extra_layers = policy_layers(policy);
-    seeing.compat = compat_of(request.numbers);
+    seeing.compat = request.compat;
     seeing.want_gram = false;
     seeing.run = run;
     seeing.mass = plan.mass;
@@ -383,8 +379,8 @@ Result<Answer> Engine::answer_request(const State& state, const AskRequest& requ
     if (!prompt.note.empty()) notes.push_back(prompt.note);
     std::vector<engine::PlannedPicture> pictures;
     if (!is_text_only) {
-        CLASP_ASSIGN_OR_RETURN(pictures, engine::plan_pictures(images, *state.vision,
-                                                               compat_of(request.numbers), request.cancel));
+        CLASP_ASSIGN_OR_RETURN(pictures,
+                               engine::plan_pictures(images, *state.vision, request.compat, request.cancel));
     }
     CLASP_ASSIGN_OR_RETURN(const RequestShape shape,
                            request_shape(prompt, pictures, *state.text, state.vision.get()));

@@ -80,7 +80,7 @@ Result<model::VisionLayers> parse_layers(const FeatureKey& key, std::string_view
     model::VisionLayers layers;
     layers.shape = {.patches = {*height, *width}, .n_prefix = *n_prefix, .merge = *merge};
     layers.width = *channels;
-    layers.compat = *compat == 0 ? model::Compat::Original : model::Compat::LlamaCpp;
+    layers.compat = *compat == 0 ? Compat::Original : Compat::LlamaCpp;
     for (std::uint64_t i = 0; i < *n_layers; ++i) {
         const auto layer = take(rest);
         if (!layer) return corrupt("the file is cut short");

@@ -104,7 +104,7 @@ Result<GgufFileInfo> inspect_gguf(const std::string& path) {
 
 Result<ImageLayout> inspect_picture(const std::string& path, PixelSize picture) {
     CLASP_ASSIGN_OR_RETURN(const base::MappedFile mapped, base::MappedFile::open(path));
-    auto layout = model::plan_vision(mapped.bytes(), picture, model::Compat::Original);
+    auto layout = model::plan_vision(mapped.bytes(), picture, Compat::Original);
     if (!layout) return layout.status().with_context(base::path_in_quotes(path));
     return layout;
 }

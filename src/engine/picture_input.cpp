@@ -16,10 +16,10 @@ std::span<const std::uint8_t> as_pixels(std::string_view bytes) {
     return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
 }
 
-ImageOptions image_options(model::Compat compat, const std::atomic<bool>* cancel) {
+ImageOptions image_options(Compat compat, const std::atomic<bool>* cancel) {
     ImageOptions options;
     options.cancel = cancel;
-    options.apply_orientation = compat == model::Compat::Original;  // llama.cpp does not turn pictures
+    options.apply_orientation = compat == Compat::Original;  // llama.cpp does not turn pictures
     return options;
 }
 
@@ -28,8 +28,8 @@ Status in_context(const Status& status, const std::string& path) {
     return is_named ? status.with_context(path) : status;
 }
 
-Result<PlannedPicture> plan_picture(const ImageSource& source, const model::VisionModel& model,
-                                    model::Compat compat, const std::atomic<bool>* cancel) {
+Result<PlannedPicture> plan_picture(const ImageSource& source, const model::VisionModel& model, Compat compat,
+                                    const std::atomic<bool>* cancel) {
     const ImageOptions options = image_options(compat, cancel);
     PlannedPicture picture;
     picture.path = source.path;
@@ -48,10 +48,10 @@ Result<PlannedPicture> plan_picture(const ImageSource& source, const model::Visi
 // What a piece's layers depend on: its pixels say how the picture was treated, its shape what the encoder
 // makes of them.
 FeatureKey feature_key(const model::PiecePixels& piece, const base::Digest& pixels,
-                       const std::string& model_id, model::Compat compat) {
+                       const std::string& model_id, Compat compat) {
     base::Sha256 hash;
     hash.update(model_id);
-    hash.update(compat == model::Compat::Original ? "original" : "llama.cpp");
+    hash.update(compat == Compat::Original ? "original" : "llama.cpp");
     const model::PieceShape& shape = piece.piece.shape;
     for (const std::size_t number :
          {static_cast<std::size_t>(piece.piece.size.width), static_cast<std::size_t>(piece.piece.size.height),
@@ -73,7 +73,7 @@ base::Digest digest_of(const std::vector<base::Digest>& pieces) {
 }  // namespace
 
 Result<std::vector<PlannedPicture>> plan_pictures(const std::vector<ImageSource>& sources,
-                                                  const model::VisionModel& model, model::Compat compat,
+                                                  const model::VisionModel& model, Compat compat,
                                                   const std::atomic<bool>* cancel) {
     std::vector<PlannedPicture> pictures;
     for (const ImageSource& source : sources) {
@@ -84,9 +84,8 @@ Result<std::vector<PlannedPicture>> plan_pictures(const std::vector<ImageSource>
 }
 
 Result<std::shared_ptr<const PreparedPicture>> prepare_picture(const PlannedPicture& picture,
-                                                               const model::VisionModel& model,
-                                                               model::Compat compat, bool wants_image,
-                                                               VisionMemory* memory,
+                                                               const model::VisionModel& model, Compat compat,
+                                                               bool wants_image, VisionMemory* memory,
                                                                const std::atomic<bool>* cancel) {
     std::string name;
     if (memory != nullptr) {

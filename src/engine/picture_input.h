@@ -25,15 +25,14 @@ struct PlannedPicture {
 
 // Reads the headers. Errors: those of read_image_header() and of the tower's plan; messages name the path.
 Result<std::vector<PlannedPicture>> plan_pictures(const std::vector<ImageSource>& sources,
-                                                  const model::VisionModel& model, model::Compat compat,
+                                                  const model::VisionModel& model, Compat compat,
                                                   const std::atomic<bool>* cancel);
 
 // Decodes and cuts. memory may be null; a picture that it has just seen is not decoded again, unless the
 // decoded picture itself is wanted and was not kept.
 Result<std::shared_ptr<const PreparedPicture>> prepare_picture(const PlannedPicture& picture,
-                                                               const model::VisionModel& model,
-                                                               model::Compat compat, bool wants_image,
-                                                               VisionMemory* memory,
+                                                               const model::VisionModel& model, Compat compat,
+                                                               bool wants_image, VisionMemory* memory,
                                                                const std::atomic<bool>* cancel);
 
 }  // namespace clasp::engine

@@ -222,7 +222,7 @@ class Reduction {
     }
     // The class token's feature, where exactly one layer is read.
     [[nodiscard]] const float* class_row() const {
-        if (request_.mix.size() != 1 || layers().compat != model::Compat::Original) return nullptr;
+        if (request_.mix.size() != 1 || layers().compat != Compat::Original) return nullptr;
         if (encoded_.pieces.size() != 1) return nullptr;  // each has one of its own
         const model::LayerOutput* layer = layers().find(request_.mix.front().layer);
         return layer == nullptr || layer->class_row.empty() ? nullptr : layer->class_row.data();

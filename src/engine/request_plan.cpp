@@ -144,10 +144,8 @@ Result<RequestPlan> plan_request(const AskRequest& request, const Policy& policy
     CLASP_ASSIGN_OR_RETURN(plan.settings, methods::Settings::read(plan.method->name, plan.method->options,
                                                                   request.method_options));
     CLASP_ASSIGN_OR_RETURN(plan.budget_kind, methods::parse_budget_kind(request.budget_kind));
-    const auto compat =
-        request.numbers == Numbers::Original ? model::Compat::Original : model::Compat::LlamaCpp;
     if (request.vanilla || !request.use_fusion.value_or(plan.method->mixes_layers)) {
-        plan.mix = {{vision.default_layer(compat), 1.0}};
+        plan.mix = {{vision.default_layer(request.compat), 1.0}};
     } else {
         CLASP_ASSIGN_OR_RETURN(plan.mix, mix_for(policy, plan.chosen_class.id));
         CLASP_RETURN_IF_ERROR(check_mix(plan.mix, policy, vision));

@@ -47,9 +47,9 @@ void VisionMemory::note_encoded(const model::EncodeRequest& needed) {
     add_request(gathered_, needed);
 }
 
-std::string picture_name(std::string_view bytes, model::Compat compat) {
+std::string picture_name(std::string_view bytes, Compat compat) {
     base::Sha256 hash;
-    hash.update(compat == model::Compat::Original ? "original" : "llama.cpp");
+    hash.update(compat == Compat::Original ? "original" : "llama.cpp");
     hash.update(bytes);
     return base::to_hex(hash.finish());
 }

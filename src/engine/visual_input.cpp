@@ -57,7 +57,7 @@ std::string patches_of(const Grid& grid, std::size_t width) {
 // Whether remembered layers could have come from this tower and piece. Names of files say what they hold;
 // what they hold is checked all the same before it is computed with.
 Status check_known(const model::VisionLayers& layers, const model::PieceShape& shape,
-                   const model::VisionInfo& info, model::Compat compat) {
+                   const model::VisionInfo& info, Compat compat) {
     const std::size_t n_values = shape.n_patches() * info.width;
     bool fits = layers.shape == shape && layers.width == info.width && layers.compat == compat;
     for (const model::LayerOutput& layer : layers.layers) {

@@ -49,7 +49,7 @@ struct VisualRequest {
     Mix mix;
     // Layers that other questions would need, kept when an image has to be encoded; may be empty.
     std::vector<std::size_t> extra_layers;
-    model::Compat compat = model::Compat::Original;
+    Compat compat = Compat::Original;
     bool want_gram = true;
     bool want_images = false;           // SeenImage::image
     methods::MethodRun* run = nullptr;  // null: nothing leaves before the decoder

@@ -11,8 +11,8 @@ namespace clasp::image {
 namespace {
 
 // The size to which a picture is scaled to fit `target`.
-Size fitted_size(Size image, Size target, Arithmetic arithmetic) {
-    if (arithmetic == Arithmetic::LlamaCpp) {
+Size fitted_size(Size image, Size target, Compat compat) {
+    if (compat == Compat::LlamaCpp) {
         const float scale = std::min(static_cast<float>(target.width) / static_cast<float>(image.width),
                                      static_cast<float>(target.height) / static_cast<float>(image.height));
         return {
@@ -38,9 +38,9 @@ Fit stretch_fit(Size target, Filter filter) {
     return {.before = {}, .resized = target, .after = {}, .filter = filter};
 }
 
-Fit square_fit(Size picture, int side, const Colour& colour, Arithmetic arithmetic) {
-    if (arithmetic == Arithmetic::LlamaCpp) {
-        return padded_fit(picture, {side, side}, colour, Filter::Bicubic, arithmetic);
+Fit square_fit(Size picture, int side, const Colour& colour, Compat compat) {
+    if (compat == Compat::LlamaCpp) {
+        return padded_fit(picture, {side, side}, colour, Filter::Bicubic, compat);
     }
     const int longest = std::max(picture.width, picture.height);
     const Canvas square{
@@ -48,8 +48,8 @@ Fit square_fit(Size picture, int side, const Colour& colour, Arithmetic arithmet
     return {.before = square, .resized = {side, side}, .after = {}, .filter = Filter::Bicubic};
 }
 
-Fit padded_fit(Size picture, Size target, const Colour& colour, Filter filter, Arithmetic arithmetic) {
-    const Size size = fitted_size(picture, target, arithmetic);
+Fit padded_fit(Size picture, Size target, const Colour& colour, Filter filter, Compat compat) {
+    const Size size = fitted_size(picture, target, compat);
     const Canvas ground{target, (target.width - size.width) / 2, (target.height - size.height) / 2, colour};
     return {.before = {}, .resized = size, .after = ground, .filter = filter};
 }
@@ -63,7 +63,7 @@ Result<Image> apply_fit(const Image& image, const Fit& fit) {
     return paint_on_canvas(resized, fit.after);
 }
 
-Result<PixelPlanes> normalise(const Image& image, const Normalisation& normalisation, Arithmetic arithmetic) {
+Result<PixelPlanes> normalise(const Image& image, const Normalisation& normalisation, Compat compat) {
     CLASP_RETURN_IF_ERROR(check_picture(image));
     for (const float deviation : normalisation.deviation) {
         if (!std::isfinite(deviation) || deviation <= 0.0F) {
@@ -85,8 +85,8 @@ Result<PixelPlanes> normalise(const Image& image, const Normalisation& normalisa
     for (std::size_t channel = 0; channel < 3; ++channel) {
         std::array<float, 256> table;
         for (int value = 0; value < 256; ++value) {
-            const float unit = arithmetic == Arithmetic::LlamaCpp ? static_cast<float>(value) / 255.0F
-                                                                  : static_cast<float>(value * (1.0 / 255.0));
+            const float unit = compat == Compat::LlamaCpp ? static_cast<float>(value) / 255.0F
+                                                          : static_cast<float>(value * (1.0 / 255.0));
             table[static_cast<std::size_t>(value)] =
                 (unit - normalisation.mean[channel]) / normalisation.deviation[channel];
         }

@@ -10,10 +10,6 @@
 
 namespace clasp::image {
 
-// Whose arithmetic to follow where the two differ: that of the original models (Python, double
-// precision) or that of llama.cpp (float), which differs by a pixel here and there.
-enum class Arithmetic : std::uint8_t { Original, LlamaCpp };
-
 // LLaVA-1.5's padding: CLIP's mean colour, int(mean * 255).
 inline constexpr Colour kClipMeanColour = {122, 116, 104};
 
@@ -39,11 +35,11 @@ Fit stretch_fit(Size target, Filter filter);
 // On a square of side `side`, centred, bicubic.
 //   Original: pads to a square with `colour` first, then resizes that square (LLaVA's own pipeline).
 //   LlamaCpp: resizes first, sides rounded up, then pads.
-Fit square_fit(Size picture, int side, const Colour& colour, Arithmetic arithmetic);
+Fit square_fit(Size picture, int side, const Colour& colour, Compat compat);
 
 // Scaled to fit `target` with its aspect kept (sides rounded up), centred on `colour`.
 // This is how LLaVA-NeXT fits a picture into its chosen resolution; LlamaCpp's LLaVA-1.5 too.
-Fit padded_fit(Size picture, Size target, const Colour& colour, Filter filter, Arithmetic arithmetic);
+Fit padded_fit(Size picture, Size target, const Colour& colour, Filter filter, Compat compat);
 
 // Errors: those of resize() and paint_on_canvas(); a picture that is not of the size of the fit.
 Result<Image> apply_fit(const Image& image, const Fit& fit);
@@ -57,6 +53,6 @@ struct PixelPlanes {
 
 // Original multiplies by 1/255 in double before rounding to float, as the original processors do;
 // LlamaCpp divides in float.
-Result<PixelPlanes> normalise(const Image& image, const Normalisation& normalisation, Arithmetic arithmetic);
+Result<PixelPlanes> normalise(const Image& image, const Normalisation& normalisation, Compat compat);
 
 }  // namespace clasp::image

@@ -50,9 +50,9 @@ void add_overview(VisionPlan& plan, const TileRule& rule, const PieceShape& shap
 
 // The view of the tiles and its pieces; not their tokens.
 void add_tiles(VisionPlan& plan, const TileRule& rule, const PieceShape& shape, PixelSize resolution,
-               image::Arithmetic arithmetic) {
+               Compat compat) {
     const image::Fit fit = image::padded_fit(plan.layout.picture, resolution, plan.layout.pad_colour,
-                                             image::Filter::Bicubic, arithmetic);
+                                             image::Filter::Bicubic, compat);
     plan.views.push_back({.fit = fit});
     const PixelSize size = {rule.tile_size, rule.tile_size};
     for (int top = 0; top < resolution.height; top += rule.tile_size) {
@@ -129,15 +129,13 @@ std::string_view tile_merge_name(TileMerge merge) {
     return "";
 }
 
-PixelSize choose_resolution(PixelSize picture, std::span<const PixelSize> resolutions,
-                            image::Arithmetic arithmetic) {
+PixelSize choose_resolution(PixelSize picture, std::span<const PixelSize> resolutions, Compat compat) {
     PixelSize best = resolutions.front();
     std::int64_t most_shown = -1;
     std::int64_t least_waste = std::numeric_limits<std::int64_t>::max();
     for (const PixelSize resolution : resolutions) {
-        const std::int64_t scaled = arithmetic == image::Arithmetic::Original
-                                        ? scaled_area<double>(picture, resolution)
-                                        : scaled_area<float>(picture, resolution);
+        const std::int64_t scaled = compat == Compat::Original ? scaled_area<double>(picture, resolution)
+                                                               : scaled_area<float>(picture, resolution);
         const std::int64_t shown = std::min(scaled, n_pixels(picture));
         const std::int64_t waste = n_pixels(resolution) - shown;
         if (shown < most_shown || (shown == most_shown && waste >= least_waste)) continue;
@@ -170,8 +168,7 @@ VisionPlan tiled_plan(PixelSize picture, const TileRule& rule, const PieceShape&
     const bool is_original = compat == Compat::Original;
     if (is_original) add_whole_piece(plan, 0);
     if (is_original || picture.width > rule.tile_size || picture.height > rule.tile_size) {
-        const image::Arithmetic arithmetic = arithmetic_of(compat);
-        add_tiles(plan, rule, shape, choose_resolution(picture, rule.resolutions, arithmetic), arithmetic);
+        add_tiles(plan, rule, shape, choose_resolution(picture, rule.resolutions, compat), compat);
         const std::size_t side = rule.patches_per_side;
         const Grid all = {plan.layout.tiles.height * side, plan.layout.tiles.width * side};
         plan.layout.grid = all;

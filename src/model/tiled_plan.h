@@ -16,8 +16,7 @@ namespace clasp::model {
 
 // The resolution that shows most of the picture's pixels, then the one that wastes least, then the first.
 // There is at least one.
-PixelSize choose_resolution(PixelSize picture, std::span<const PixelSize> resolutions,
-                            image::Arithmetic arithmetic);
+PixelSize choose_resolution(PixelSize picture, std::span<const PixelSize> resolutions, Compat compat);
 
 // A rectangle of a grid of patches.
 struct PatchRect {

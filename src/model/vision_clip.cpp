@@ -254,8 +254,8 @@ void ClipTower::bind(const WeightStore& store) {
 Result<VisionPlan> ClipTower::plan(PixelSize picture, Compat compat) const {
     const PieceShape shape = {.patches = info_.grid, .n_prefix = 1, .merge = 1};
     if (info_.tiles) return tiled_plan(picture, *info_.tiles, shape, compat);
-    const image::Fit fit = image::square_fit(picture, static_cast<int>(info_.image_size),
-                                             image::kClipMeanColour, arithmetic_of(compat));
+    const image::Fit fit =
+        image::square_fit(picture, static_cast<int>(info_.image_size), image::kClipMeanColour, compat);
     return single_piece_plan(picture, fit, shape);
 }
 

@@ -125,8 +125,7 @@ Status check_vision_plan(const VisionPlan& plan) {
 }
 
 Result<std::vector<PiecePixels>> render_pieces(const Image& picture, const VisionPlan& plan,
-                                               const image::Normalisation& normalisation,
-                                               image::Arithmetic arithmetic) {
+                                               const image::Normalisation& normalisation, Compat compat) {
     if (size_of(picture) != plan.layout.picture) {
         return Status(Code::InvalidArgument, "the picture has " + std::to_string(picture.width) + " x " +
                                                  std::to_string(picture.height) +
@@ -145,10 +144,10 @@ Result<std::vector<PiecePixels>> render_pieces(const Image& picture, const Visio
         const Image& view = views[piece.view];
         image::PixelPlanes planes;
         if (size_of(view) == piece.size) {
-            CLASP_ASSIGN_OR_RETURN(planes, image::normalise(view, normalisation, arithmetic));
+            CLASP_ASSIGN_OR_RETURN(planes, image::normalise(view, normalisation, compat));
         } else {
             CLASP_ASSIGN_OR_RETURN(const Image part, image::crop(view, piece.left, piece.top, piece.size));
-            CLASP_ASSIGN_OR_RETURN(planes, image::normalise(part, normalisation, arithmetic));
+            CLASP_ASSIGN_OR_RETURN(planes, image::normalise(part, normalisation, compat));
         }
         pieces.push_back({piece, std::move(planes.values)});
     }

@@ -102,7 +102,6 @@ Status check_vision_plan(const VisionPlan& plan);
 // The pieces of a picture as its plan says. Error: invalid_argument when the picture is not of the plan's
 // size.
 Result<std::vector<PiecePixels>> render_pieces(const Image& picture, const VisionPlan& plan,
-                                               const image::Normalisation& normalisation,
-                                               image::Arithmetic arithmetic);
+                                               const image::Normalisation& normalisation, Compat compat);
 
 }  // namespace clasp::model

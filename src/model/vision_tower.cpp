@@ -18,7 +18,7 @@ Result<std::vector<PiecePixels>> VisionTower::preprocess(const Image& picture, c
     image::Normalisation normalisation;
     normalisation.mean = info().mean;
     normalisation.deviation = info().std;
-    return render_pieces(picture, plan, normalisation, arithmetic_of(compat));
+    return render_pieces(picture, plan, normalisation, compat);
 }
 
 StretchGraph VisionTower::build_stretch(ggml_context* /*context*/, ggml_cgraph* /*graph*/,

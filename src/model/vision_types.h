@@ -15,15 +15,6 @@
 
 namespace clasp::model {
 
-// Whose numbers are wanted. llama.cpp's LLaVA differs from the original model: it puts the class token
-// behind the patches, so that patch 0 is lost, every patch takes its neighbour's position and the class
-// token reaches the decoder; it leaves out the last block; and its projector uses the tanh form of GELU.
-enum class Compat : std::uint8_t { Original, LlamaCpp };
-
-inline image::Arithmetic arithmetic_of(Compat compat) {
-    return compat == Compat::Original ? image::Arithmetic::Original : image::Arithmetic::LlamaCpp;
-}
-
 enum class Activation : std::uint8_t { QuickGelu, Gelu, Silu };
 
 // What a tower gives beside the tokens; what it lacks makes some methods impossible.

@@ -186,7 +186,7 @@ std::vector<Row> asking_rows() {
           .help = "whose numbers: the original model's, or llama.cpp's for side-by-side tests",
           .choices = {"original", "llama.cpp"}},
          [](Settings& s, const Value& value) {
-             s.request.numbers = value.text == "original" ? Numbers::Original : Numbers::LlamaCpp;
+             s.request.compat = value.text == "original" ? Compat::Original : Compat::LlamaCpp;
              return ok_status();
          }},
         {Scope::Asking,

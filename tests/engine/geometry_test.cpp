@@ -303,7 +303,7 @@ TEST_F(GeometryTest, DifferentPicturesAreWhatEachIsAlone) {
     const auto see = [&](const std::vector<ImageSource>& sources) {
         engine::VisualRequest seeing;
         seeing.mix = {{4, 0.25}, {22, 0.75}};
-        const auto pictures = engine::plan_pictures(sources, **vision, model::Compat::Original, nullptr);
+        const auto pictures = engine::plan_pictures(sources, **vision, Compat::Original, nullptr);
         EXPECT_TRUE(pictures.ok());
         auto seen = engine::prepare_images(*pictures, seeing, **session, nullptr);
         EXPECT_TRUE(seen.ok()) << seen.status().message();
@@ -352,7 +352,7 @@ TEST_F(GeometryTest, AnArrangementLeavesOutWhatIsLost) {
     const auto text = model::TextModel::load(prefix() + "-text.gguf", *compute);
     ASSERT_TRUE(vision.ok() && text.ok());
     engine::SeenImage image;
-    image.plan = *(*vision)->plan({40, 24}, model::Compat::Original);
+    image.plan = *(*vision)->plan({40, 24}, Compat::Original);
     image.places = {16, 9, 5};  // rows 2, 1 and 0 of the whole picture, in some order
     for (const float value : {16.0F, 9.0F, 5.0F}) image.values.insert(image.values.end(), 96, value);
     std::int32_t next_line = 0;
@@ -385,7 +385,7 @@ TEST_F(EngineTest, PicturesAreGivenBackAsTheModelSawThem) {
     EXPECT_EQ(upright.pictures[0]->width, 360);
     EXPECT_EQ(upright.layouts[0].picture, (PixelSize{360, 480}));
     EXPECT_NEAR(upright.layouts[0].cell(0).left, -60.0, 1e-9);
-    asked.numbers = Numbers::LlamaCpp;
+    asked.compat = Compat::LlamaCpp;
     const Answer stored = ask(asked);
     EXPECT_EQ(stored.pictures[0]->width, 480);
     EXPECT_EQ(stored.layouts[0].picture, (PixelSize{480, 360}));

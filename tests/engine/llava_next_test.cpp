@@ -126,7 +126,7 @@ TEST_F(LlavaNextTest, ThePictureIsWhatTheMergeTypeSays) {
     EXPECT_EQ(flat.tokens.entering, kOverview + 64);
     EXPECT_NE(spatial.logits, flat.logits);
     // llama.cpp: small pictures are not cut, no line breaks, whatever the file says.
-    vanilla.numbers = Numbers::LlamaCpp;
+    vanilla.compat = Compat::LlamaCpp;
     EXPECT_EQ(ask(vanilla).tokens.entering, kOverview + 64);
     EXPECT_EQ(ask(vanilla).logits, ask(vanilla, kSpatial).logits);
     const std::string small = picture(1, 52, 40);
@@ -189,7 +189,7 @@ TEST_F(LlavaNextTest, RowsAreThoseOfASlowReference) {
         decode_image({reinterpret_cast<const std::uint8_t*>(picture_.data()), picture_.size()});
     ASSERT_TRUE(decoded.ok());
     const auto tokens_of = [&](const Image& tile) {
-        const auto planes = image::normalise(tile, {}, image::Arithmetic::Original);
+        const auto planes = image::normalise(tile, {}, Compat::Original);
         const test::ReferenceOutput layers = reference.encode(planes->values);
         test::Matrix fused = test::patches_of(layers.layers[4]);
         const test::Matrix last = test::patches_of(layers.layers[22]);

@@ -14,8 +14,8 @@ using testing::noise_image;
 
 namespace {
 
-Result<Image> fit_square(const Image& image, int side, const Colour& colour, Arithmetic arithmetic) {
-    return apply_fit(image, square_fit({image.width, image.height}, side, colour, arithmetic));
+Result<Image> fit_square(const Image& image, int side, const Colour& colour, Compat compat) {
+    return apply_fit(image, square_fit({image.width, image.height}, side, colour, compat));
 }
 
 struct Reference {
@@ -33,7 +33,7 @@ constexpr Reference kPillow[] = {
 TEST(FitSquare, OriginalEqualsPadThenResizeInPillow) {
     for (const Reference& reference : kPillow) {
         const auto image = fit_square(noise_image(reference.from.width, reference.from.height), 336,
-                                      kClipMeanColour, Arithmetic::Original);
+                                      kClipMeanColour, Compat::Original);
         ASSERT_TRUE(image.ok()) << image.status().message();
         EXPECT_EQ(hash_of(*image), reference.hash) << reference.from.width << " x " << reference.from.height;
     }
@@ -41,7 +41,7 @@ TEST(FitSquare, OriginalEqualsPadThenResizeInPillow) {
 
 TEST(FitSquare, LlamaCppResizesFirstAndPadsWithTheColour) {
     const Image wide = noise_image(100, 30);
-    const auto image = fit_square(wide, 64, kClipMeanColour, Arithmetic::LlamaCpp);
+    const auto image = fit_square(wide, 64, kClipMeanColour, Compat::LlamaCpp);
     ASSERT_TRUE(image.ok());
     // 30 * 0.64 = 19.2 rows, rounded up to 20: rows 22 to 41 hold the picture.
     const auto strip = resize(wide, {64, 20}, Filter::Bicubic);
@@ -56,20 +56,20 @@ TEST(FitSquare, LlamaCppResizesFirstAndPadsWithTheColour) {
 
 TEST(FitSquare, SquaresNeedNoPaddingSoBothAgree) {
     const Image square = noise_image(90, 90);
-    EXPECT_EQ(fit_square(square, 48, kClipMeanColour, Arithmetic::Original)->rgb,
-              fit_square(square, 48, kClipMeanColour, Arithmetic::LlamaCpp)->rgb);
+    EXPECT_EQ(fit_square(square, 48, kClipMeanColour, Compat::Original)->rgb,
+              fit_square(square, 48, kClipMeanColour, Compat::LlamaCpp)->rgb);
 }
 
 TEST(FitSquare, ThinPicturesDoNotTakeASquareOfMemory) {
     const Image thin = noise_image(16384, 82);
-    const auto image = fit_square(thin, 32, kClipMeanColour, Arithmetic::Original);
+    const auto image = fit_square(thin, 32, kClipMeanColour, Compat::Original);
     ASSERT_TRUE(image.ok());
     EXPECT_EQ(image->width, 32);
     EXPECT_EQ(image->height, 32);
 }
 
 TEST(FitPadded, RoundsTheShortSideUpAndCentres) {
-    const Fit fit = padded_fit({640, 488}, {672, 672}, {0, 0, 0}, Filter::Bicubic, Arithmetic::Original);
+    const Fit fit = padded_fit({640, 488}, {672, 672}, {0, 0, 0}, Filter::Bicubic, Compat::Original);
     EXPECT_EQ(fit.resized, (Size{672, 513}));
     EXPECT_EQ(fit.size(), (Size{672, 672}));
     const auto image = apply_fit(noise_image(640, 488), fit);
@@ -101,8 +101,8 @@ TEST(StretchFit, IsAPlainResize) {
 TEST(Normalise, MakesPlanesOfNormalisedSamples) {
     const Image image = noise_image(5, 4);
     const Normalisation clip;
-    for (const Arithmetic arithmetic : {Arithmetic::Original, Arithmetic::LlamaCpp}) {
-        const auto planes = normalise(image, clip, arithmetic);
+    for (const Compat compat : {Compat::Original, Compat::LlamaCpp}) {
+        const auto planes = normalise(image, clip, compat);
         ASSERT_TRUE(planes.ok());
         EXPECT_EQ(planes->width, 5);
         EXPECT_EQ(planes->height, 4);
@@ -122,7 +122,7 @@ TEST(Normalise, LlamaCppDividesInFloat) {
     Image image = noise_image(256, 1);
     for (std::size_t i = 0; i < image.rgb.size(); ++i) image.rgb[i] = static_cast<std::uint8_t>(i / 3);
     const Normalisation clip;
-    const auto planes = normalise(image, clip, Arithmetic::LlamaCpp);
+    const auto planes = normalise(image, clip, Compat::LlamaCpp);
     ASSERT_TRUE(planes.ok());
     for (std::size_t i = 0; i < 256; ++i) {
         const float unit = static_cast<float>(i) / 255.0F;
@@ -133,13 +133,12 @@ TEST(Normalise, LlamaCppDividesInFloat) {
 TEST(Normalise, RefusesImpossibleDeviationsAndEmptyPictures) {
     Normalisation zero;
     zero.deviation[1] = 0.0F;
-    EXPECT_EQ(normalise(noise_image(2, 2), zero, Arithmetic::Original).status().code(),
-              Code::InvalidArgument);
+    EXPECT_EQ(normalise(noise_image(2, 2), zero, Compat::Original).status().code(), Code::InvalidArgument);
     Normalisation nan;
     nan.deviation[2] = std::nanf("");
-    EXPECT_EQ(normalise(noise_image(2, 2), nan, Arithmetic::Original).status().code(), Code::InvalidArgument);
-    EXPECT_EQ(normalise(Image{}, {}, Arithmetic::Original).status().code(), Code::InvalidArgument);
-    EXPECT_EQ(fit_square(Image{}, 8, {}, Arithmetic::Original).status().code(), Code::InvalidArgument);
+    EXPECT_EQ(normalise(noise_image(2, 2), nan, Compat::Original).status().code(), Code::InvalidArgument);
+    EXPECT_EQ(normalise(Image{}, {}, Compat::Original).status().code(), Code::InvalidArgument);
+    EXPECT_EQ(fit_square(Image{}, 8, {}, Compat::Original).status().code(), Code::InvalidArgument);
 }
 
 }  // namespace

@@ -65,9 +65,8 @@ TEST(TiledPlan, IsTheAuthorsTable) {
     for (const Row& row : kTable) {
         SCOPED_TRACE(named(row.picture));
         const VisionPlan unpad = plan_of(row.picture, TileMerge::SpatialUnpad);
-        EXPECT_EQ(
-            choose_resolution(row.picture, rule_of(TileMerge::Flat).resolutions, image::Arithmetic::Original),
-            row.best);
+        EXPECT_EQ(choose_resolution(row.picture, rule_of(TileMerge::Flat).resolutions, Compat::Original),
+                  row.best);
         EXPECT_EQ(unpad.layout.resized, row.resized);
         EXPECT_EQ(unpad.layout.tiles.width * kSide, static_cast<std::size_t>(row.grid.width));
         EXPECT_EQ(unpad.layout.tiles.height * kSide, static_cast<std::size_t>(row.grid.height));
@@ -111,9 +110,8 @@ TEST(TiledPlan, KeepsTheAuthorsFloatingPointError) {
 // the other one.
 TEST(TiledPlan, TiesGoToTheFirstResolution) {
     for (const PixelSize picture : {PixelSize{336, 336}, PixelSize{200, 100}, PixelSize{100, 200}}) {
-        EXPECT_EQ(
-            choose_resolution(picture, rule_of(TileMerge::Flat).resolutions, image::Arithmetic::Original),
-            (PixelSize{336, 672}))
+        EXPECT_EQ(choose_resolution(picture, rule_of(TileMerge::Flat).resolutions, Compat::Original),
+                  (PixelSize{336, 672}))
             << named(picture);
     }
 }

@@ -62,11 +62,10 @@ TEST(ClipPlan, PreprocessingIsPadResizeNormalise) {
         const auto plan = loaded.model->plan({61, 40}, compat);
         const auto pieces = loaded.model->preprocess(picture, *plan, compat);
         ASSERT_TRUE(pieces.ok()) << pieces.status().message();
-        const auto fit = image::square_fit({61, 40}, 56, image::kClipMeanColour, arithmetic_of(compat));
+        const auto fit = image::square_fit({61, 40}, 56, image::kClipMeanColour, compat);
         const auto square = image::apply_fit(picture, fit);
         const VisionInfo& info = loaded.model->info();
-        const auto planes =
-            image::normalise(*square, {.mean = info.mean, .deviation = info.std}, arithmetic_of(compat));
+        const auto planes = image::normalise(*square, {.mean = info.mean, .deviation = info.std}, compat);
         ASSERT_EQ(pieces->size(), 1U);
         EXPECT_EQ(pieces->front().values, planes->values);
     }
@@ -78,9 +77,9 @@ TEST(ClipPlan, PreprocessingIsPadResizeNormalise) {
 VisionPlan two_tiles() {
     VisionPlan plan;
     plan.layout.picture = {100, 50};
-    plan.views = {{.fit = image::padded_fit({100, 50}, {16, 16}, {}, image::Filter::Bicubic,
-                                            image::Arithmetic::Original)},
-                  {.from = 0, .fit = image::stretch_fit({32, 32}, image::Filter::Bilinear)}};
+    plan.views = {
+        {.fit = image::padded_fit({100, 50}, {16, 16}, {}, image::Filter::Bicubic, Compat::Original)},
+        {.from = 0, .fit = image::stretch_fit({32, 32}, image::Filter::Bilinear)}};
     for (const int left : {0, 16}) {
         plan.pieces.push_back({.view = 1, .left = left, .size = {16, 32}, .shape = {.patches = {4, 2}}});
     }
@@ -113,13 +112,13 @@ TEST(VisionPlan, AreasGoBackThroughAllViews) {
 TEST(VisionPlan, PiecesAreCutFromTheirView) {
     const VisionPlan plan = two_tiles();
     const Image picture = image::testing::noise_image(100, 50);
-    const auto pieces = render_pieces(picture, plan, {}, image::Arithmetic::Original);
+    const auto pieces = render_pieces(picture, plan, {}, Compat::Original);
     ASSERT_TRUE(pieces.ok()) << pieces.status().message();
     ASSERT_EQ(pieces->size(), 2U);
     const auto first = image::apply_fit(picture, plan.views[0].fit);
     const auto second = image::apply_fit(*first, plan.views[1].fit);
     const auto right = image::crop(*second, 16, 0, {16, 32});
-    EXPECT_EQ((*pieces)[1].values, image::normalise(*right, {}, image::Arithmetic::Original)->values);
+    EXPECT_EQ((*pieces)[1].values, image::normalise(*right, {}, Compat::Original)->values);
 }
 
 TEST(VisionPlan, PartsThatDoNotFitAreNoticed) {

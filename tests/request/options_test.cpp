@@ -52,7 +52,7 @@ TEST(OptionTable, DefaultsAreThoseOfThePublicTypes) {
     EXPECT_EQ(settings.request.budget, request.budget);
     EXPECT_EQ(settings.request.budget_kind, request.budget_kind);
     EXPECT_EQ(settings.request.position_mode, request.position_mode);
-    EXPECT_EQ(settings.request.numbers, request.numbers);
+    EXPECT_EQ(settings.request.compat, request.compat);
     EXPECT_EQ(settings.request.use_fusion, request.use_fusion);
     EXPECT_EQ(settings.request.generation.max_tokens, request.generation.max_tokens);
     EXPECT_EQ(settings.request.generation.temperature, request.generation.temperature);
@@ -76,7 +76,7 @@ TEST(JsonRequest, ReadsEveryKindOfOption) {
     EXPECT_EQ(request.mass, MassRule::Nearest);
     EXPECT_EQ(request.class_choice, "1");
     EXPECT_EQ(request.use_fusion, false);
-    EXPECT_EQ(request.numbers, Numbers::LlamaCpp);
+    EXPECT_EQ(request.compat, Compat::LlamaCpp);
     EXPECT_EQ(request.select_seed, 7U);
     EXPECT_EQ(request.generation.max_tokens, 12U);
     EXPECT_EQ(request.generation.temperature, 0.5);
