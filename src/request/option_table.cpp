@@ -310,6 +310,16 @@ std::vector<Row> generation_rows() {
              s.request.generation.seed = static_cast<std::uint32_t>(value.integer);
              return ok_status();
          }},
+        {Scope::Generation,
+         {.name = "stop",
+          .type = OptionType::Text,
+          .value = "TEXT",
+          .help = "text that ends the answer and is not part of it",
+          .is_repeatable = true},
+         [](Settings& s, const Value& value) {
+             s.request.generation.stop.push_back(value.text);
+             return ok_status();
+         }},
     };
 }
 

@@ -138,6 +138,16 @@ TEST(Ask, SwappedAndMissingQuestionsAreRecognised) {
     EXPECT_THAT(run({"ask", "absent.png", "What is a.png?"}).err, Not(HasSubstr("swapped")));
 }
 
+TEST(Ask, StopTextsEndTheAnswer) {
+    const Json whole = test::parsed(run(ask({"--json"})).out);
+    const std::string answer = whole["answer"].get<std::string>().value();
+    ASSERT_FALSE(answer.empty());
+    const Outcome stopped = run(ask({"--json", "--stop", "never said", "--stop", answer}));
+    ASSERT_EQ(stopped.code, 0) << stopped.err;
+    EXPECT_EQ(test::parsed(stopped.out)["answer"], "");
+    EXPECT_EQ(test::parsed(stopped.out)["stopped"], "stop_text");
+}
+
 TEST(Ask, AQuestionAloneIsInText) {
     const Outcome result = run({"ask", kQuestion, "--threads", "1", "--json"});
     ASSERT_EQ(result.code, 0) << result.err;

@@ -77,41 +77,39 @@ TEST_P(TrainedAnswers, AreThoseOfLibllama) {
         llama_model_load_from_file(file_.c_str(), params), llama_model_free);
     ASSERT_NE(loaded, nullptr);
     test::LlamaOracle oracle(**model, 512, static_cast<std::int32_t>(kThreads), loaded.get());
-    for (std::size_t n = GetParam(); n < GetParam() + kQuestions.size() / 2; ++n) {
-        const char* question = kQuestions[n];
-        const std::array<Message, 1> messages = {Message{Message::Role::User, {{.text = question}}}};
-        const auto prompt = build_prompt(**model, messages);
-        ASSERT_TRUE(prompt.ok()) << prompt.status().message();
-        ASSERT_EQ(prompt->pieces.size(), 1U);
-        const std::array<PromptPart, 1> parts = {PromptPart{.tokens = prompt->pieces[0].tokens}};
-        auto sequence = Sequence::create(*model);
-        ASSERT_TRUE(sequence.ok()) << sequence.status().message();
-        const auto prefill = (*executor)->prefill(*sequence, {.parts = parts, .room = kTokens});
-        ASSERT_TRUE(prefill.ok()) << prefill.status().message();
-        std::vector<float> ours = prefill->logits;
-        std::vector<float> theirs = oracle.prefill(parts);
-        std::string text;
-        float largest_difference = 0.0F;
-        for (std::size_t i = 0; i < kTokens; ++i) {
-            ASSERT_EQ(theirs.size(), ours.size());
-            const std::int32_t token = best(ours);
-            for (std::size_t j = 0; j < ours.size(); ++j)
-                largest_difference = std::max(largest_difference, std::abs(ours[j] - theirs[j]));
-            ASSERT_EQ(token, best(theirs)) << question << " token " << i << ": libllama's two best are "
-                                           << gap(theirs) << " apart, ours " << gap(ours);
-            if ((*model)->ends_generation(token)) break;
-            text += (*model)->piece(token);
-            const auto next = (*executor)->step(*sequence, token);
-            ASSERT_TRUE(next.ok()) << next.status().message();
-            ours.assign(next->begin(), next->end());
-            theirs = oracle.decode(token);
-        }
-        EXPECT_LT(largest_difference, kTolerance) << question;
-        EXPECT_FALSE(text.empty()) << question;
+    const char* question = kQuestions[GetParam()];
+    const std::array<Message, 1> messages = {Message{Message::Role::User, {{.text = question}}}};
+    const auto prompt = build_prompt(**model, messages);
+    ASSERT_TRUE(prompt.ok()) << prompt.status().message();
+    ASSERT_EQ(prompt->pieces.size(), 1U);
+    const std::array<PromptPart, 1> parts = {PromptPart{.tokens = prompt->pieces[0].tokens}};
+    auto sequence = Sequence::create(*model);
+    ASSERT_TRUE(sequence.ok()) << sequence.status().message();
+    const auto prefill = (*executor)->prefill(*sequence, {.parts = parts, .room = kTokens});
+    ASSERT_TRUE(prefill.ok()) << prefill.status().message();
+    std::vector<float> ours = prefill->logits;
+    std::vector<float> theirs = oracle.prefill(parts);
+    std::string text;
+    float largest_difference = 0.0F;
+    for (std::size_t i = 0; i < kTokens; ++i) {
+        ASSERT_EQ(theirs.size(), ours.size());
+        const std::int32_t token = best(ours);
+        for (std::size_t j = 0; j < ours.size(); ++j)
+            largest_difference = std::max(largest_difference, std::abs(ours[j] - theirs[j]));
+        ASSERT_EQ(token, best(theirs)) << question << " token " << i << ": libllama's two best are "
+                                       << gap(theirs) << " apart, ours " << gap(ours);
+        if ((*model)->ends_generation(token)) break;
+        text += (*model)->piece(token);
+        const auto next = (*executor)->step(*sequence, token);
+        ASSERT_TRUE(next.ok()) << next.status().message();
+        ours.assign(next->begin(), next->end());
+        theirs = oracle.decode(token);
     }
+    EXPECT_LT(largest_difference, kTolerance) << question;
+    EXPECT_FALSE(text.empty()) << question;
 }
 
-INSTANTIATE_TEST_SUITE_P(Halves, TrainedAnswers, testing::Values(0U, kQuestions.size() / 2));
+INSTANTIATE_TEST_SUITE_P(Questions, TrainedAnswers, testing::Range(std::size_t{0}, kQuestions.size()));
 
 TEST_F(TrainedText, TheEngineAnswersWithoutAVisionFile) {
     EngineOptions options;

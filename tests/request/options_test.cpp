@@ -86,6 +86,8 @@ TEST(JsonRequest, ReadsEveryKindOfOption) {
     EXPECT_EQ(read(R"({"schedule": "2:300,6:200"})").forced_stages.size(), 2U);
     EXPECT_THAT(read(R"({"method_options": ["a=1", "b=2"]})").method_options,
                 testing::ElementsAre("a=1", "b=2"));
+    EXPECT_THAT(read(R"({"stop": "."})").generation.stop, testing::ElementsAre("."));
+    EXPECT_THAT(read(R"({"stop": [".", "!"]})").generation.stop, testing::ElementsAre(".", "!"));
     EXPECT_EQ(read("{}").budget, AskRequest().budget);
 }
 
