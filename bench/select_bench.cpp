@@ -131,10 +131,10 @@ void three_stages(benchmark::State& state) {
     state.counters["stage2_ms"] = best_stage[1];
     state.counters["stage3_ms"] = best_stage[2];
     // The steps of the first stage, in its best run.
-    state.counters["pivots1_ms"] = steps.pivots;
-    state.counters["seeds1_ms"] = steps.seeds;
-    state.counters["clusters1_ms"] = steps.clusters;
-    state.counters["medoids1_ms"] = steps.medoids;
+    state.counters["pivots1_ms"] = steps.pivots_ms;
+    state.counters["seeds1_ms"] = steps.seeds_ms;
+    state.counters["clusters1_ms"] = steps.clusters_ms;
+    state.counters["medoids1_ms"] = steps.medoids_ms;
 }
 
 BENCHMARK(gram_matrix)

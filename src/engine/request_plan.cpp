@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/invalid.h"
 #include "base/stopwatch.h"
 #include "base/text.h"
 #include "engine/method_fit.h"
@@ -15,9 +16,7 @@ namespace clasp::engine {
 
 namespace {
 
-Status invalid(std::string message) {
-    return {Code::InvalidArgument, std::move(message)};
-}
+using base::invalid;
 
 std::optional<std::size_t> class_named(const Policy& policy, const std::string& name) {
     for (std::size_t id = 0; id < policy.classes.size(); ++id) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/invalid.h"
 #include "base/suggest.h"
 #include "base/text.h"
 
@@ -11,9 +12,7 @@ namespace clasp::methods {
 
 namespace {
 
-Status invalid(std::string message) {
-    return {Code::InvalidArgument, std::move(message)};
-}
+using base::invalid;
 
 // The choice as the method spells it; letter case is ignored.
 std::optional<std::string_view> choice_named(const OptionSpec& spec, std::string_view value) {

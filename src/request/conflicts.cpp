@@ -4,15 +4,14 @@
 #include <string>
 #include <string_view>
 
+#include "base/invalid.h"
 #include "methods/method.h"
 
 namespace clasp::request {
 
 namespace {
 
-Status invalid(std::string message) {
-    return {Code::InvalidArgument, std::move(message)};
-}
+using base::invalid;
 
 Status check_vanilla(const Settings& settings, Caller caller) {
     constexpr std::array<std::string_view, 7> kOthers = {"schedule",  "method",      "method-option", "mass",

@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "base/invalid.h"
 #include "base/suggest.h"
 #include "base/text.h"
 #include "request/conflicts.h"
@@ -12,9 +13,7 @@ namespace clasp::request {
 
 namespace {
 
-Status invalid(std::string message) {
-    return {Code::InvalidArgument, std::move(message)};
-}
+using base::invalid;
 
 Status set_one(const Row& row, const base::Json& json, Settings& settings) {
     CLASP_ASSIGN_OR_RETURN(const Value value, read_json(row.option, row.key, json, row.takes_number));

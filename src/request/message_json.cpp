@@ -4,15 +4,14 @@
 #include <utility>
 
 #include "base/base64.h"
+#include "base/invalid.h"
 #include "base/text.h"
 
 namespace clasp::request {
 
 namespace {
 
-Status invalid(std::string message) {
-    return {Code::InvalidArgument, std::move(message)};
-}
+using base::invalid;
 
 Status too_many(const std::string& what, std::size_t n, std::size_t limit) {
     return {Code::TooLarge,

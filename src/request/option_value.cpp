@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/invalid.h"
 #include "base/suggest.h"
 #include "base/text.h"
 
@@ -10,9 +11,7 @@ namespace clasp::request {
 
 namespace {
 
-Status invalid(std::string message) {
-    return {Code::InvalidArgument, std::move(message)};
-}
+using base::invalid;
 
 // " from 1 to 8", " of at least 1", or nothing.
 std::string range_text(const Option& option) {

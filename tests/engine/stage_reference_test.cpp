@@ -16,7 +16,7 @@ using test::DecoderCase;
 using test::ReferenceDecoder;
 using test::ReferenceRun;
 
-std::shared_ptr<const model::TextModel> six_layers() {
+std::shared_ptr<const model::TextModel> reference_model() {
     static const auto model = test::load_random_llama("references", {.n_layers = 6});
     return model;
 }
@@ -47,7 +47,7 @@ TEST(StageReferences, AreEachStagesOwn) {
                          {.reference = Reference::Policy, .rows = StageNeeds::Rows::Logits},
                          {.reference = Reference::Last, .key_norms = true},
                          {.reference = Reference::All, .scores = true}});
-    auto executor = Executor::create(six_layers());
+    auto executor = Executor::create(reference_model());
     ASSERT_TRUE(executor.ok());
     const std::vector<std::int32_t> all = {0, 1, 2, 3, 4, 5, 6, 7, 8};
     const auto references = [&](ReferenceTokens of_policy) {
@@ -67,7 +67,7 @@ TEST(StageReferences, AreEachStagesOwn) {
 class TwoReferences : public testing::TestWithParam<StageNeeds> {};
 
 TEST_P(TwoReferences, GiveTheSignalsOfTheirOwnTokens) {
-    const DecoderCase prompt(*six_layers(), {5, 8}, {40, 50});
+    const DecoderCase prompt(*reference_model(), {5, 8}, {40, 50});
     const std::vector<PrefillStage> stages = {
         {.layer = 1, .needs = GetParam(), .reference = {prompt.question().back()}},
         {.layer = 3, .needs = GetParam(), .reference = prompt.question()}};
@@ -84,10 +84,10 @@ TEST_P(TwoReferences, GiveTheSignalsOfTheirOwnTokens) {
         means.push_back(mean);
         return StageChoice{view.stage == 0 ? thirds : std::vector<TokenIndex>{0, 30, 87}, {}};
     };
-    const ReferenceRun expected = ReferenceDecoder(*six_layers()).run(request);
+    const ReferenceRun expected = ReferenceDecoder(*reference_model()).run(request);
     means.clear();
-    auto executor = Executor::create(six_layers());
-    auto sequence = Sequence::create(six_layers(), {.kv_type = GGML_TYPE_F32});
+    auto executor = Executor::create(reference_model());
+    auto sequence = Sequence::create(reference_model(), {.kv_type = GGML_TYPE_F32});
     const auto result = (*executor)->prefill(*sequence, request);
     ASSERT_TRUE(result.ok()) << result.status().message();
     ASSERT_EQ(means.size(), 2U);
@@ -102,14 +102,14 @@ INSTANTIATE_TEST_SUITE_P(Kinds, TwoReferences,
                                          StageNeeds{.rows = StageNeeds::Rows::PerHead}));
 
 TEST(StageReferences, OfAnImageAreRefusedOnceTokensMayHaveLeft) {
-    const DecoderCase prompt(*six_layers(), {5, 8}, {70});
+    const DecoderCase prompt(*reference_model(), {5, 8}, {70});
     const StageNeeds needs = {.scores = true};
     const std::vector<PrefillStage> stages = {{.layer = 1, .needs = needs, .reference = {6, 7}},
                                               {.layer = 3, .needs = needs, .reference = {6}}};
     PrefillRequest request = {.parts = prompt.parts(), .stages = stages};
     request.selector = [](const StageView&) -> Result<StageChoice> { return StageChoice{{1, 2}, {}}; };
-    auto executor = Executor::create(six_layers());
-    auto sequence = Sequence::create(six_layers());
+    auto executor = Executor::create(reference_model());
+    auto sequence = Sequence::create(reference_model());
     EXPECT_EQ(
         (*executor)->prefill(*sequence, request).status().message(),
         "reference token 6 of the stage at layer 3 belongs to an image, whose tokens only the first stage "

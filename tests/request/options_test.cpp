@@ -17,7 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string error_of(const std::string& json) {
+std::string request_error(const std::string& json) {
     const auto request = read_request(test::parsed(json));
     return request.ok() ? "no error" : request.status().message();
 }
@@ -92,28 +92,30 @@ TEST(JsonRequest, ReadsEveryKindOfOption) {
 }
 
 TEST(JsonRequest, WrongKeysTypesAndRangesAreRefusedByName) {
-    EXPECT_THAT(error_of(R"({"budgt": 64})"), HasSubstr("'budgt' (did you mean 'budget'?)"));
-    EXPECT_THAT(error_of(R"({"threads": 1})"), HasSubstr("there is no option 'threads'"));
-    EXPECT_EQ(error_of(R"({"max_tokens": 0})"), "max_tokens takes a whole number from 1 to 1048576, not 0");
-    EXPECT_EQ(error_of(R"({"max_tokens": 1048577})"),
+    EXPECT_THAT(request_error(R"({"budgt": 64})"), HasSubstr("'budgt' (did you mean 'budget'?)"));
+    EXPECT_THAT(request_error(R"({"threads": 1})"), HasSubstr("there is no option 'threads'"));
+    EXPECT_EQ(request_error(R"({"max_tokens": 0})"),
+              "max_tokens takes a whole number from 1 to 1048576, not 0");
+    EXPECT_EQ(request_error(R"({"max_tokens": 1048577})"),
               "max_tokens takes a whole number from 1 to 1048576, not 1048577");
-    EXPECT_EQ(error_of(R"({"max_tokens": 1})"), "no error");
-    EXPECT_EQ(error_of(R"({"max_tokens": 1048576})"), "no error");
+    EXPECT_EQ(request_error(R"({"max_tokens": 1})"), "no error");
+    EXPECT_EQ(request_error(R"({"max_tokens": 1048576})"), "no error");
     for (const char* bad : {"-1", "1.5", "1e308", "\"1\"", "true", "null", "[]", "{}"}) {
-        EXPECT_THAT(error_of(std::string(R"({"max_tokens": )") + bad + "}"),
+        EXPECT_THAT(request_error(std::string(R"({"max_tokens": )") + bad + "}"),
                     HasSubstr("max_tokens takes a whole number"));
     }
-    EXPECT_EQ(error_of(R"({"temperature": -0.1})"), "temperature takes a number from 0 to 100, not -0.1");
-    EXPECT_EQ(error_of(R"({"top_p": 0})"), "top_p takes a number from 0.000001 to 1, not 0");
-    EXPECT_EQ(error_of(R"({"seed": 4294967296})"),
+    EXPECT_EQ(request_error(R"({"temperature": -0.1})"),
+              "temperature takes a number from 0 to 100, not -0.1");
+    EXPECT_EQ(request_error(R"({"top_p": 0})"), "top_p takes a number from 0.000001 to 1, not 0");
+    EXPECT_EQ(request_error(R"({"seed": 4294967296})"),
               "seed takes a whole number from 0 to 4294967295, not 4294967296");
-    EXPECT_EQ(error_of(R"({"vanilla": 1})"), "vanilla takes true or false, not 1");
-    EXPECT_EQ(error_of(R"({"mass": "some"})"), "mass takes none or nearest, not 'some'");
-    EXPECT_EQ(error_of(R"({"method": ["fastv"]})"), "method takes a text, not a list");
-    EXPECT_EQ(error_of(R"({"class": {}})"), "class takes a text or a number, not an object");
-    EXPECT_THAT(error_of(R"({"budget": -3})"), HasSubstr("-3"));
-    EXPECT_THAT(error_of(R"({"method_options": {"a": []}})"), HasSubstr("method_options.a takes"));
-    EXPECT_EQ(error_of("[]"), "the options of a request are an object");
+    EXPECT_EQ(request_error(R"({"vanilla": 1})"), "vanilla takes true or false, not 1");
+    EXPECT_EQ(request_error(R"({"mass": "some"})"), "mass takes none or nearest, not 'some'");
+    EXPECT_EQ(request_error(R"({"method": ["fastv"]})"), "method takes a text, not a list");
+    EXPECT_EQ(request_error(R"({"class": {}})"), "class takes a text or a number, not an object");
+    EXPECT_THAT(request_error(R"({"budget": -3})"), HasSubstr("-3"));
+    EXPECT_THAT(request_error(R"({"method_options": {"a": []}})"), HasSubstr("method_options.a takes"));
+    EXPECT_EQ(request_error("[]"), "the options of a request are an object");
 }
 
 // What comes over a network names a profile; it opens no file.
@@ -124,7 +126,7 @@ TEST(JsonRequest, PoliciesAreNamedNotRead) {
     const std::string path = "policy-of-this-test.json";
     ASSERT_TRUE(write_policy(find_profile("llava").value(), path).ok());
     EXPECT_TRUE(load_policy(path).ok());
-    EXPECT_NE(error_of(R"({"policy": "policy-of-this-test.json"})"), "no error");
+    EXPECT_NE(request_error(R"({"policy": "policy-of-this-test.json"})"), "no error");
     std::remove(path.c_str());
 }
 
@@ -156,7 +158,8 @@ TEST(Conflicts, SpeakTheCallersLanguage) {
               "class skips the router; taxonomy has no effect with it");
     EXPECT_EQ(conflict({{"router", "llm"}}, Caller::CommandLine),
               "--router llm and --router-model FILE belong together");
-    EXPECT_EQ(error_of(R"({"budget": 64, "schedule": "2:3"})"), "budget and schedule exclude each other");
+    EXPECT_EQ(request_error(R"({"budget": 64, "schedule": "2:3"})"),
+              "budget and schedule exclude each other");
 }
 
 TEST(Conflicts, ARequestWithoutAPictureTakesNoOptionAboutPictures) {
