@@ -67,7 +67,7 @@ TEST(Program, HelpAndVersionAreFoundInEverySpelling) {
 // With --json a reader of standard output gets one object, whatever goes wrong.
 TEST(Program, WhatCannotBeWrittenIsAFailureOfEveryCommand) {
     const std::vector<std::vector<std::string_view>> cases = {
-        {"--help"}, {"help", "ask"},       {"help", "--man"}, {"ask", "-h"},
+        {"--help"}, {"help", "route"},     {"help", "--man"}, {"route", "-h"},
         {"-V"},     {"version", "--json"}, {"methods"},       {"policy", "list", "--json"}};
     for (const auto& words : cases) {
         std::ofstream full("/dev/full");
