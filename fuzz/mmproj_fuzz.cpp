@@ -35,9 +35,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!session.ok()) return 0;
     const auto side = static_cast<int>(info->image_size);
     // Whatever the file says of tiles: plans of any size hold together.
-    for (const clasp::PixelSize size : {clasp::PixelSize{side, side}, {2 * side + 1, side}, {2, 400}}) {
+    for (const clasp::PixelSize picture : {clasp::PixelSize{side, side}, {2 * side + 1, side}, {2, 400}}) {
         for (const auto compat : {clasp::Compat::Original, clasp::Compat::LlamaCpp}) {
-            const auto any = (*model)->plan(size, compat);
+            const auto any = (*model)->plan(picture, compat);
             if (!any.ok() && any.status().code() == clasp::Code::Internal) std::abort();
         }
     }
