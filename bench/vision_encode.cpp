@@ -118,7 +118,7 @@ int main(int argc, char** argv) {
     const VisionInfo info = contestants[0].session->model().info();
     const std::vector<std::uint8_t> rgb = test::random_rgb(info.image_size, 1);
     const auto side = static_cast<int>(info.image_size);
-    const VisionPlan plan = take(contestants[0].session->model().plan({side, side}, Compat::Original));
+    const VisionPlan plan = take(contestants[0].session->model().plan({side, side}, {}));
     const PiecePixels pixels = {plan.pieces.front(), test::normalised_planes(rgb, info.mean, info.std)};
     // As many blocks as llama.cpp runs, so that the times compare.
     const std::size_t layer = info.default_layer(Compat::LlamaCpp);

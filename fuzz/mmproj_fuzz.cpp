@@ -37,11 +37,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     // Whatever the file says of tiles: plans of any size hold together.
     for (const clasp::PixelSize picture : {clasp::PixelSize{side, side}, {2 * side + 1, side}, {2, 400}}) {
         for (const auto compat : {clasp::Compat::Original, clasp::Compat::LlamaCpp}) {
-            const auto any = (*model)->plan(picture, compat);
+            const auto any = (*model)->plan(picture, {compat});
             if (!any.ok() && any.status().code() == clasp::Code::Internal) std::abort();
         }
     }
-    const auto plan = (*model)->plan({side, side}, clasp::Compat::Original);
+    const auto plan = (*model)->plan({side, side}, {});
     if (!plan.ok()) return 0;
     static_cast<void>((*model)->fixed_row(0).ok());
     const clasp::model::PiecePixels pixels = {

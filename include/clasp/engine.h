@@ -157,6 +157,7 @@ struct AskRequest {
     std::optional<bool> use_fusion;
     bool vanilla = false;  // no fusion, no pruning
     Compat compat = Compat::Original;
+    PictureDetail detail;  // how finely pictures are seen
     GenerationOptions generation;
     std::uint64_t select_seed = 0;
     bool want_logits = false;    // Answer::logits
@@ -274,7 +275,8 @@ class Engine {
 
     [[nodiscard]] const ModelInfo& info() const;
     // What requests without a policy use: the model's own, NAME-policy.json beside NAME.gguf or
-    // beside the file that this is a link to, or else the profile "llava".
+    // beside the file that this is a link to, or else the profile of its vision tower: the paper's numbers
+    // where it has them, those of LLaVA mapped by depth where not.
     [[nodiscard]] const Policy& policy() const;
     Result<Answer> ask(const AskRequest& request) const;
 

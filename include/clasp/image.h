@@ -21,6 +21,18 @@ namespace clasp {
 // (docs/design/faithful-llava.md).
 enum class Compat : std::uint8_t { Original, LlamaCpp };
 
+// How finely a model sees pictures, where it leaves a choice. 0 and "": as its authors have it. What a model
+// has no choice in is refused.
+struct PictureDetail {
+    std::size_t min_tokens = 0;  // visual tokens of a picture at least: of models that take any size
+    std::size_t max_tokens = 0;  // and at most
+    std::size_t max_tiles = 0;   // of models that cut pictures into as many tiles as fit
+    // Limits by name instead: "paper", those of the evaluation behind the published figures.
+    std::string preset = {};
+
+    friend bool operator==(const PictureDetail&, const PictureDetail&) = default;
+};
+
 enum class ImageFormat : std::uint8_t { Unknown, Jpeg, Png, Webp, Gif, Bmp };
 
 // "JPEG", "PNG", "WebP", "GIF", "BMP" or "unknown".

@@ -10,6 +10,7 @@
 #include "clasp/fuse.h"
 #include "clasp/image.h"
 #include "clasp/image_layout.h"
+#include "clasp/policy.h"
 #include "clasp/status.h"
 
 namespace clasp {
@@ -65,7 +66,12 @@ Result<GgufFileInfo> inspect_gguf(const std::string& path);
 
 // What a picture of that size becomes, by a vision file that can be run. Errors: those of inspect_gguf();
 // unsupported (the file cannot be run); a picture that the model does not take.
-Result<ImageLayout> inspect_picture(const std::string& path, PixelSize picture);
+Result<ImageLayout> inspect_picture(const std::string& path, PixelSize picture,
+                                    Compat compat = Compat::Original, const PictureDetail& detail = {});
+
+// What Engine::policy() will be; mmproj may be empty. Errors: those of loading, as far as a look at the files
+// shows them.
+Result<Policy> inspect_policy(const std::string& model, const std::string& mmproj);
 
 // Whether Engine::load() takes the two together. Errors: unsupported (one of them cannot be run),
 // invalid_argument (they do not belong together).

@@ -86,6 +86,10 @@ Status write_policy(const Policy& policy, const std::string& path);  // the file
 std::vector<std::string_view> profile_names();
 // Letter case is ignored. Error: not_found with the names there are.
 Result<Policy> find_profile(std::string_view name);
+// The profile "llava" for a vision tower of another depth: layer l becomes l * native / 22, rounded, where
+// native is the block that the tower's model projects. Not the paper's numbers, but their place in the tower;
+// native is below n_blocks.
+Policy depth_profile(std::size_t n_blocks, std::size_t native);
 // A profile name, or else the path of a file.
 Result<Policy> load_policy(std::string_view name_or_path);
 

@@ -1,6 +1,7 @@
 #include "cli/eval_run.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "base/file.h"
@@ -32,6 +33,10 @@ const std::vector<std::string>& words_of(const Arguments& arguments) {
     return arguments.positional("BENCHMARK");
 }
 
+// Of the request's options, those that say how finely pictures are seen.
+constexpr std::array<std::string_view, 4> kDetailOptions = {"image-min-tokens", "image-max-tokens",
+                                                            "image-tokens", "max-tiles"};
+
 // What the variants have in common.
 Result<Variant> base_variant(const Arguments& arguments) {
     Variant base;
@@ -40,6 +45,11 @@ Result<Variant> base_variant(const Arguments& arguments) {
     if (const auto mass = arguments.text_if("mass"); mass && *mass != kBothMasses) {
         CLASP_ASSIGN_OR_RETURN(base.mass, parse_mass(*mass));
     }
+    request::Settings settings;
+    for (const std::string_view name : kDetailOptions) {
+        CLASP_RETURN_IF_ERROR(read_row(arguments, name, settings));
+    }
+    base.detail = settings.request.detail;
     base.budget_kind = arguments.text("budget-kind");
     base.position_mode = arguments.text("position-mode");
     base.use_fusion = !arguments.flag("no-fusion");
@@ -86,6 +96,7 @@ Result<std::vector<Variant>> read_ablation(const Arguments& arguments, const std
         return std::ranges::find(preset->varies, option) == preset->varies.end();
     };
     for (Variant& variant : variants) {
+        variant.detail = base.detail;
         if (variant.is_vanilla()) continue;
         if (is_fixed("classes")) variant.classes = base.classes;
         if (is_fixed("mass")) variant.mass = base.mass;
@@ -506,6 +517,7 @@ std::vector<Option> eval_run_options() {
          .group = OptionGroup::Output,
          .writes = Writes::Folder},
     });
+    for (const std::string_view name : kDetailOptions) options.push_back(request::option_named(name));
     add(request::options_of(request::Scope::Engine));
     return options;
 }

@@ -1,4 +1,5 @@
 // clasp-vlm inspect: what is in a GGUF file, and whether it can be run.
+#include <array>
 #include <filesystem>
 #include <optional>
 
@@ -8,6 +9,7 @@
 #include "clasp/inspect.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/request_rows.h"
 #include "request/model_files.h"
 
 namespace clasp::cli {
@@ -186,6 +188,24 @@ void print_layout(const ImageLayout& layout, Console& console) {
     console.out << ")\n";
 }
 
+// Of the request's options, those that change what a picture becomes.
+constexpr std::array<std::string_view, 5> kPictureOptions = {"compat", "image-min-tokens", "image-max-tokens",
+                                                             "image-tokens", "max-tiles"};
+
+std::vector<Option> inspect_options() {
+    std::vector<Option> options = {
+        {.name = "mmproj",
+         .type = OptionType::File,
+         .value = "FILE",
+         .help = "the vision file that goes with it"},
+        {.name = "image",
+         .type = OptionType::Text,
+         .value = "FILE|WxH",
+         .help = "show what this picture, or one of that size, becomes: pieces and tokens"}};
+    for (const std::string_view name : kPictureOptions) options.push_back(request::option_named(name));
+    return options;
+}
+
 // What the picture of --image becomes, if there is one.
 Result<std::optional<ImageLayout>> inspected_picture(const Arguments& arguments, const GgufFileInfo& vision) {
     const auto word = arguments.text_if("image");
@@ -195,11 +215,21 @@ Result<std::optional<ImageLayout>> inspected_picture(const Arguments& arguments,
                                                  " is not a vision file; --image needs one, see --mmproj");
     }
     CLASP_ASSIGN_OR_RETURN(const PixelSize size, picture_size(*word));
-    CLASP_ASSIGN_OR_RETURN(ImageLayout layout, inspect_picture(vision.path, size));
+    request::Settings settings;
+    for (const std::string_view name : kPictureOptions) {
+        CLASP_RETURN_IF_ERROR(read_row(arguments, name, settings));
+    }
+    CLASP_ASSIGN_OR_RETURN(ImageLayout layout, inspect_picture(vision.path, size, settings.request.compat,
+                                                               settings.request.detail));
     return std::optional(std::move(layout));
 }
 
 Status check(const Arguments& arguments) {
+    for (const std::string_view name : kPictureOptions) {
+        if (arguments.is_given(name) && !arguments.is_given("image")) {
+            return {Code::InvalidArgument, "--" + std::string(name) + " goes with --image"};
+        }
+    }
     return find_inspected(arguments).status();
 }
 
@@ -223,7 +253,9 @@ Status run(const Arguments& arguments, Console& console) {
     CLASP_ASSIGN_OR_RETURN(GgufFileInfo vision, inspect_gguf(*mmproj));
     CLASP_ASSIGN_OR_RETURN(const auto picture, inspected_picture(arguments, vision));
     Status pair = check_pair(info, vision);
+    Policy policy;
     if (pair.ok()) {  // what each needs is there
+        CLASP_ASSIGN_OR_RETURN(policy, inspect_policy(inspected.file, *mmproj));
         info.needs.clear();
         vision.needs.clear();
     }
@@ -233,6 +265,7 @@ Status run(const Arguments& arguments, Console& console) {
         if (json["mmproj"].contains("vision")) json["vision"] = json["mmproj"]["vision"];
         json["fits"] = pair.ok();
         if (!pair.ok()) json["fits_reason"] = pair.message();
+        if (pair.ok()) json["policy"] = {{"name", policy.name}, {"hash", policy_hash(policy)}};
         if (picture) json["image"] = layout_json(*picture);
         write_json(console, json);
     } else {
@@ -240,6 +273,7 @@ Status run(const Arguments& arguments, Console& console) {
         print(vision, console);
         console.out << (pair.ok() ? "the two files belong together\n"
                                   : "the two files cannot be used together\n");
+        if (pair.ok()) console.out << "policy: " << policy.name << ", " << policy.description << "\n";
         if (picture) print_layout(*picture, console);
     }
     return pair;
@@ -254,14 +288,7 @@ Command inspect_command() {
         .positionals = {{"FILE",
                          "a text or vision GGUF file, or the name of a model that comes with the program", 1,
                          1}},
-        .options = {{.name = "mmproj",
-                     .type = OptionType::File,
-                     .value = "FILE",
-                     .help = "the vision file that goes with it"},
-                    {.name = "image",
-                     .type = OptionType::Text,
-                     .value = "FILE|WxH",
-                     .help = "show what this picture, or one of that size, becomes: pieces and tokens"}},
+        .options = inspect_options(),
         .examples = {"clasp-vlm inspect tiny", "clasp-vlm inspect llava.gguf --mmproj mmproj.gguf",
                      "clasp-vlm inspect tiny --image 640x480"},
         .check = check,

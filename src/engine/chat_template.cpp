@@ -54,11 +54,11 @@ std::string mark(std::size_t number) {
 }
 
 // A message as marks; the first part has number `first`.
-std::string marked(const Message& message, std::size_t first) {
+std::string marked(const Message& message, std::size_t first, const std::string& after_image) {
     std::string text;
     for (std::size_t i = 0; i < message.parts.size(); ++i) {
         text += mark(first + i);
-        if (message.parts[i].image) text += '\n';
+        if (message.parts[i].image) text += after_image;
     }
     return text;
 }
@@ -68,11 +68,14 @@ struct MarkedMessage {
     std::string text;
 };
 
-std::vector<MarkedMessage> marked(std::span<const Message> messages) {
+std::vector<MarkedMessage> marked(std::span<const Message> messages, const model::PictureWords& words) {
     std::vector<MarkedMessage> result;
+    if (!words.system.empty() && messages.front().role != Role::System) {
+        result.push_back({Role::System, words.system});
+    }
     std::size_t n_parts = 0;
     for (const Message& message : messages) {
-        result.push_back({message.role, marked(message, n_parts)});
+        result.push_back({message.role, marked(message, n_parts, words.after)});
         n_parts += message.parts.size();
     }
     return result;
@@ -123,7 +126,8 @@ struct Rendered {
 };
 
 Result<Rendered> render(const model::TextModel& model, std::span<const MarkedMessage> messages,
-                        const std::string& asked) {
+                        const PromptOptions& options) {
+    const std::string& asked = options.chat_template;
     const std::optional<std::string> own = model.chat_template();
     if (!asked.empty() && asked != "llava-1.5") {
         auto text = render_known(asked, messages);
@@ -137,7 +141,9 @@ Result<Rendered> render(const model::TextModel& model, std::span<const MarkedMes
         auto text = render_known(*own, messages);
         if (text) return Rendered{*text, "file", ""};
     }
-    const std::string usual(model.config().family->chat_template);
+    const std::string usual = options.words.chat_template.empty()
+                                  ? std::string(model.config().family->chat_template)
+                                  : options.words.chat_template;
     const std::string guess =
         own ? "the file's chat template is not one that is known" : "the file brings no chat template";
     if (asked.empty() && !usual.empty() && (!own || is_foreign)) {
@@ -154,9 +160,9 @@ Result<Rendered> render(const model::TextModel& model, std::span<const MarkedMes
 }  // namespace
 
 Result<RenderedChat> render_chat(const model::TextModel& model, std::span<const Message> messages,
-                                 const std::string& chat_template) {
+                                 const PromptOptions& options) {
     CLASP_RETURN_IF_ERROR(check_messages(messages));
-    CLASP_ASSIGN_OR_RETURN(const Rendered rendered, render(model, marked(messages), chat_template));
+    CLASP_ASSIGN_OR_RETURN(const Rendered rendered, render(model, marked(messages, options.words), options));
     RenderedChat chat;
     chat.name = rendered.name;
     chat.note = rendered.note;

@@ -10,6 +10,7 @@
 
 #include "clasp/engine.h"
 #include "clasp/status.h"
+#include "engine/prompt_options.h"
 #include "model/text_model.h"
 
 namespace clasp::engine {
@@ -31,9 +32,8 @@ struct RenderedChat {
     std::string note;  // a sentence for the user when something had to be guessed, else empty
 };
 
-// Ends where the assistant begins to speak. chat_template: a name that libllama knows ("vicuna", "chatml",
-// ...), "llava-1.5", or empty: the file's own if libllama recognises it, else that of LLaVA-1.5.
+// Ends where the assistant begins to speak.
 Result<RenderedChat> render_chat(const model::TextModel& model, std::span<const Message> messages,
-                                 const std::string& chat_template);
+                                 const PromptOptions& options);
 
 }  // namespace clasp::engine

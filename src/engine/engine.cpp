@@ -9,6 +9,7 @@
 #include "base/stopwatch.h"
 #include "base/text.h"
 #include "engine/decoder_input.h"
+#include "engine/default_policy.h"
 #include "engine/executor.h"
 #include "engine/file_identity.h"
 #include "engine/generate.h"
@@ -27,7 +28,6 @@
 #include "engine/visual_input.h"
 #include "model/text_model.h"
 #include "model/vision_model.h"
-#include "policy/model_policy.h"
 
 namespace clasp {
 
@@ -122,6 +122,12 @@ std::size_t count_text(const engine::Prompt& prompt) {
     std::size_t n = 0;
     for (const engine::PromptPiece& piece : prompt.pieces) n += piece.tokens.size();
     return n;
+}
+
+// A model that can see writes all its conversations in one way.
+engine::PromptOptions prompt_options(const model::VisionModel* vision) {
+    if (vision == nullptr) return {};
+    return {.chat_template = {}, .words = vision->info().words};
 }
 
 // What is known once the headers of the pictures are read.
@@ -329,7 +335,9 @@ Result<std::unique_ptr<Engine>> Engine::load(const EngineOptions& options) {
                                                  " without a vision file");
     }
     CLASP_ASSIGN_OR_RETURN(state->router, Router::create(options.router));
-    CLASP_ASSIGN_OR_RETURN(state->policy, policy::model_policy(options.model));
+    CLASP_ASSIGN_OR_RETURN(
+        state->policy,
+        engine::default_policy(options.model, state->vision ? &state->vision->info() : nullptr));
     if (state->vision && (options.cached_images > 0 || !options.cache_dir.empty())) {
         // Only files of a cache outlive this engine; what stays in memory belongs to this model anyway.
         std::string vision_id;
@@ -375,12 +383,14 @@ Result<Answer> Engine::answer_request(const State& state, const AskRequest& requ
 
     std::vector<std::string> notes = plan.notes;
     if (state.vision == nullptr) notes.emplace_back(kNoVisionFile);
-    CLASP_ASSIGN_OR_RETURN(const engine::Prompt prompt, engine::build_prompt(*state.text, messages));
+    CLASP_ASSIGN_OR_RETURN(const engine::Prompt prompt,
+                           engine::build_prompt(*state.text, messages, prompt_options(state.vision.get())));
     if (!prompt.note.empty()) notes.push_back(prompt.note);
     std::vector<engine::PlannedPicture> pictures;
     if (!is_text_only) {
-        CLASP_ASSIGN_OR_RETURN(pictures,
-                               engine::plan_pictures(images, *state.vision, request.compat, request.cancel));
+        CLASP_ASSIGN_OR_RETURN(
+            pictures,
+            engine::plan_pictures(images, *state.vision, {request.compat, request.detail}, request.cancel));
     }
     CLASP_ASSIGN_OR_RETURN(const RequestShape shape,
                            request_shape(prompt, pictures, *state.text, state.vision.get()));

@@ -5,6 +5,7 @@
 
 #include "base/mapped_file.h"
 #include "base/text.h"
+#include "engine/default_policy.h"
 #include "engine/pair_check.h"
 #include "model/gguf_metadata.h"
 #include "model/gguf_reader.h"
@@ -102,11 +103,20 @@ Result<GgufFileInfo> inspect_gguf(const std::string& path) {
     return info;
 }
 
-Result<ImageLayout> inspect_picture(const std::string& path, PixelSize picture) {
+Result<ImageLayout> inspect_picture(const std::string& path, PixelSize picture, Compat compat,
+                                    const PictureDetail& detail) {
     CLASP_ASSIGN_OR_RETURN(const base::MappedFile mapped, base::MappedFile::open(path));
-    auto layout = model::plan_vision(mapped.bytes(), picture, Compat::Original);
+    auto layout = model::plan_vision(mapped.bytes(), picture, {compat, detail});
     if (!layout) return layout.status().with_context(base::path_in_quotes(path));
     return layout;
+}
+
+Result<Policy> inspect_policy(const std::string& model, const std::string& mmproj) {
+    if (mmproj.empty()) return engine::default_policy(model, nullptr);
+    CLASP_ASSIGN_OR_RETURN(const base::MappedFile mapped, base::MappedFile::open(mmproj));
+    const auto vision = model::inspect_vision(mapped.bytes());
+    if (!vision) return vision.status().with_context(base::path_in_quotes(mmproj));
+    return engine::default_policy(model, &*vision);
 }
 
 Status check_pair(const GgufFileInfo& text, const GgufFileInfo& vision) {

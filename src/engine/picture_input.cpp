@@ -28,18 +28,19 @@ Status in_context(const Status& status, const std::string& path) {
     return is_named ? status.with_context(path) : status;
 }
 
-Result<PlannedPicture> plan_picture(const ImageSource& source, const model::VisionModel& model, Compat compat,
-                                    const std::atomic<bool>* cancel) {
-    const ImageOptions options = image_options(compat, cancel);
+Result<PlannedPicture> plan_picture(const ImageSource& source, const model::VisionModel& model,
+                                    const model::PlanOptions& planning, const std::atomic<bool>* cancel) {
+    const ImageOptions options = image_options(planning.compat, cancel);
     PlannedPicture picture;
     picture.path = source.path;
     picture.given = source.bytes;
+    picture.planning = planning;
     if (!source.path.empty()) {
         CLASP_ASSIGN_OR_RETURN(picture.file, base::read_file(source.path, options.limits.max_file_bytes));
     }
     const auto header = read_image_header(as_pixels(picture.bytes()), options);
     if (!header.ok()) return in_context(header.status(), picture.path);
-    auto plan = model.plan(header->size, compat);
+    auto plan = model.plan(header->size, planning);
     if (!plan.ok()) return in_context(plan.status(), picture.path);
     picture.plan = std::move(*plan);
     return picture;
@@ -73,23 +74,25 @@ base::Digest digest_of(const std::vector<base::Digest>& pieces) {
 }  // namespace
 
 Result<std::vector<PlannedPicture>> plan_pictures(const std::vector<ImageSource>& sources,
-                                                  const model::VisionModel& model, Compat compat,
+                                                  const model::VisionModel& model,
+                                                  const model::PlanOptions& planning,
                                                   const std::atomic<bool>* cancel) {
     std::vector<PlannedPicture> pictures;
     for (const ImageSource& source : sources) {
-        CLASP_ASSIGN_OR_RETURN(PlannedPicture picture, plan_picture(source, model, compat, cancel));
+        CLASP_ASSIGN_OR_RETURN(PlannedPicture picture, plan_picture(source, model, planning, cancel));
         pictures.push_back(std::move(picture));
     }
     return pictures;
 }
 
 Result<std::shared_ptr<const PreparedPicture>> prepare_picture(const PlannedPicture& picture,
-                                                               const model::VisionModel& model, Compat compat,
+                                                               const model::VisionModel& model,
                                                                bool wants_image, VisionMemory* memory,
                                                                const std::atomic<bool>* cancel) {
+    const Compat compat = picture.planning.compat;
     std::string name;
     if (memory != nullptr) {
-        name = picture_name(picture.bytes(), compat);
+        name = picture_name(picture.bytes(), picture.planning);
         const auto known = memory->find_picture(name);
         if (known != nullptr && (known->image != nullptr || !wants_image)) return known;
     }
@@ -101,7 +104,7 @@ Result<std::shared_ptr<const PreparedPicture>> prepare_picture(const PlannedPict
     const PixelSize size = {image->width, image->height};
     if (size != picture.plan.layout.picture) {
         // A header that was not the truth; what depends on it is only how many tokens there are.
-        CLASP_ASSIGN_OR_RETURN(prepared->plan, model.plan(size, compat));
+        CLASP_ASSIGN_OR_RETURN(prepared->plan, model.plan(size, picture.planning));
         if (prepared->plan.layout.n_tokens() != picture.plan.layout.n_tokens() ||
             prepared->plan.layout.n_fixed != picture.plan.layout.n_fixed) {
             return in_context({Code::Corrupt, "the picture is not of the size that its header says"},

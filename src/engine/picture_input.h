@@ -18,6 +18,7 @@ struct PlannedPicture {
     std::string path;        // for messages; empty: bytes in memory
     std::string file;        // what was read from there
     std::string_view given;  // what the request brought instead
+    model::PlanOptions planning;
     model::VisionPlan plan;
 
     [[nodiscard]] std::string_view bytes() const { return path.empty() ? given : std::string_view(file); }
@@ -25,13 +26,14 @@ struct PlannedPicture {
 
 // Reads the headers. Errors: those of read_image_header() and of the tower's plan; messages name the path.
 Result<std::vector<PlannedPicture>> plan_pictures(const std::vector<ImageSource>& sources,
-                                                  const model::VisionModel& model, Compat compat,
+                                                  const model::VisionModel& model,
+                                                  const model::PlanOptions& planning,
                                                   const std::atomic<bool>* cancel);
 
 // Decodes and cuts. memory may be null; a picture that it has just seen is not decoded again, unless the
 // decoded picture itself is wanted and was not kept.
 Result<std::shared_ptr<const PreparedPicture>> prepare_picture(const PlannedPicture& picture,
-                                                               const model::VisionModel& model, Compat compat,
+                                                               const model::VisionModel& model,
                                                                bool wants_image, VisionMemory* memory,
                                                                const std::atomic<bool>* cancel);
 

@@ -116,7 +116,7 @@ class PieceBuilder {
 
 Result<Prompt> build_prompt(const model::TextModel& model, std::span<const Message> messages,
                             const PromptOptions& options) {
-    CLASP_ASSIGN_OR_RETURN(const RenderedChat chat, render_chat(model, messages, options.chat_template));
+    CLASP_ASSIGN_OR_RETURN(const RenderedChat chat, render_chat(model, messages, options));
     Prompt prompt;
     prompt.chat_template = chat.name;
     prompt.note = chat.note;

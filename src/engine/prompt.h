@@ -11,16 +11,11 @@
 
 #include "clasp/engine.h"
 #include "clasp/status.h"
+#include "engine/prompt_options.h"
 #include "methods/stage_signals.h"
 #include "model/text_model.h"
 
 namespace clasp::engine {
-
-struct PromptOptions {
-    // A template that libllama knows by name ("vicuna", "chatml", "llama3", ...), or empty: the file's
-    // own if libllama recognises it, else the usual one of the architecture, for llama that of LLaVA-1.5.
-    std::string chat_template = {};
-};
 
 // A run of text tokens, or the place of one image.
 struct PromptPiece {
@@ -35,11 +30,11 @@ struct Prompt {
     std::string note;           // a sentence for the log when something had to be guessed, else empty
 };
 
-// The last message is the user's. Images are numbered over the whole conversation, and each is followed by a
-// line break, as LLaVA was trained. A system message replaces the template's own system text. What people and
-// models said never becomes a control token; the template's own words do. Errors (invalid_argument): no
-// message, a system message that is not the first, a picture that the user did not send, two messages of one
-// side after each other.
+// The last message is the user's. Images are numbered over the whole conversation, and each is followed by
+// what its tower's words say. A system message replaces the usual system text. What people and models said
+// never becomes a control token; the template's own words do. Errors (invalid_argument): no message, a system
+// message that is not the first, a picture that the user did not send, two messages of one side after each
+// other.
 Result<Prompt> build_prompt(const model::TextModel& model, std::span<const Message> messages,
                             const PromptOptions& options = {});
 

@@ -47,9 +47,14 @@ void VisionMemory::note_encoded(const model::EncodeRequest& needed) {
     add_request(gathered_, needed);
 }
 
-std::string picture_name(std::string_view bytes, Compat compat) {
+std::string picture_name(std::string_view bytes, const model::PlanOptions& planning) {
     base::Sha256 hash;
-    hash.update(compat == Compat::Original ? "original" : "llama.cpp");
+    hash.update(planning.compat == Compat::Original ? "original" : "llama.cpp");
+    const PictureDetail& detail = planning.detail;
+    for (const std::size_t limit : {detail.min_tokens, detail.max_tokens, detail.max_tiles}) {
+        hash.update(" " + std::to_string(limit));
+    }
+    hash.update(" " + detail.preset + " ");
     hash.update(bytes);
     return base::to_hex(hash.finish());
 }

@@ -57,7 +57,7 @@ class VisionMemory {
 };
 
 // The digest of an encoded picture and of how it is to be treated.
-std::string picture_name(std::string_view bytes, Compat compat);
+std::string picture_name(std::string_view bytes, const model::PlanOptions& planning);
 
 // Joins two lists of blocks; the result rises and names each once.
 void add_blocks(std::vector<std::size_t>& blocks, const std::vector<std::size_t>& more);

@@ -189,9 +189,9 @@ Result<VisualInput> prepare_images(const std::vector<PlannedPicture>& pictures, 
     VisualInput input;
     for (std::size_t i = 0; i < pictures.size(); ++i) {
         base::Stopwatch watch;
-        CLASP_ASSIGN_OR_RETURN(const auto picture,
-                               prepare_picture(pictures[i], session.model(), request.compat,
-                                               request.want_images, memory, request.cancel));
+        CLASP_ASSIGN_OR_RETURN(
+            const auto picture,
+            prepare_picture(pictures[i], session.model(), request.want_images, memory, request.cancel));
         for (const std::string& warning : picture->warnings) {
             const std::string& path = pictures[i].path;
             std::string note = path.empty() ? "" : path + ": ";

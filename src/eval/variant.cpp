@@ -51,6 +51,13 @@ MassRule mass_of(const Variant& variant) {
 
 std::string variant_key(const Variant& variant, std::size_t max_tokens) {
     base::Json json = {{"budget", variant.budget}, {"max_tokens", max_tokens}};
+    // Not where nothing was said, so that answers of earlier versions stay known.
+    if (variant.detail != PictureDetail()) {
+        json["detail"] = {{"min_tokens", variant.detail.min_tokens},
+                          {"max_tokens", variant.detail.max_tokens},
+                          {"max_tiles", variant.detail.max_tiles},
+                          {"preset", variant.detail.preset}};
+    }
     if (!variant.is_vanilla()) {
         json["method"] = variant.method;
         json["policy"] = variant.policy ? policy_hash(*variant.policy) : "";
@@ -61,7 +68,7 @@ std::string variant_key(const Variant& variant, std::size_t max_tokens) {
         json["default_ratio"] = variant.stress.default_ratio;
         json["error_ratio"] = variant.stress.error_ratio;
         json["stress_seed"] = variant.stress.seed;
-        // Not where nothing was said, so that answers of earlier versions stay known.
+        // The same here.
         if (!variant.method_options.empty()) json["method_options"] = variant.method_options;
         if (variant.budget_kind != "average") json["budget_kind"] = variant.budget_kind;
         if (variant.position_mode != "official") json["position_mode"] = variant.position_mode;
@@ -93,6 +100,7 @@ Result<AskRequest> variant_request(const Variant& variant, std::size_t max_token
     AskRequest request;
     CLASP_ASSIGN_OR_RETURN(request.budget, parse_budget(variant.budget));
     request.generation.max_tokens = max_tokens;
+    request.detail = variant.detail;
     if (variant.policy) request.policy = *variant.policy;
     if (variant.is_vanilla()) {
         request.vanilla = true;
@@ -114,6 +122,7 @@ std::vector<Variant> cross(const std::vector<std::string>& methods, const std::v
     if (std::find(budgets.begin(), budgets.end(), "none") != budgets.end()) {
         variants.push_back(vanilla_variant());
         variants.back().policy = base.policy;
+        variants.back().detail = base.detail;
     }
     const auto add = [&variants](Variant variant, const methods::Method* method) {
         if (method != nullptr) {

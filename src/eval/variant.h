@@ -36,9 +36,11 @@ struct Variant {
     std::string label;                             // the row's name in tables
     std::string method;                            // empty: the policy's
     std::vector<std::string> method_options = {};  // "name=value"
-    std::string budget;  // as the user wrote it; "none" is the original model, and nothing else matters
+    std::string
+        budget;  // as the user wrote it; "none" is the original model, and of the rest only detail matters
     std::string budget_kind = "average";
     std::string position_mode = "official";
+    PictureDetail detail;  // of the unpruned row too
     std::shared_ptr<const Policy> policy;
     std::optional<MassRule> mass;  // default: as AskRequest::mass
     bool use_fusion = true;

@@ -54,7 +54,7 @@ class ClipTower final : public VisionTower {
     [[nodiscard]] const VisionInfo& info() const override { return info_; }
     [[nodiscard]] const std::vector<WeightSpec>& specs() const override { return specs_; }
     void bind(const WeightStore& store) override;
-    [[nodiscard]] Result<VisionPlan> plan(PixelSize picture, Compat compat) const override;
+    [[nodiscard]] Result<VisionPlan> plan(PixelSize picture, const PlanOptions& options) const override;
     EncoderGraph build_encoder(ggml_context* context, ggml_cgraph* graph, const PiecePixels& piece,
                                const EncodeRequest& request) const override;
     StretchGraph build_stretch(ggml_context* context, ggml_cgraph* graph,
@@ -251,7 +251,8 @@ void ClipTower::bind(const WeightStore& store) {
 }
 
 // LLaVA-NeXT: tiles and an overview. LLaVA-1.5: the picture on a square of the mean colour.
-Result<VisionPlan> ClipTower::plan(PixelSize picture, Compat compat) const {
+Result<VisionPlan> ClipTower::plan(PixelSize picture, const PlanOptions& options) const {
+    const Compat compat = options.compat;
     const PieceShape shape = {.patches = info_.grid, .n_prefix = 1, .merge = 1};
     if (info_.tiles) return tiled_plan(picture, *info_.tiles, shape, compat);
     const image::Fit fit =

@@ -60,6 +60,7 @@ Result<VisionInfo> read_clip_info(const GgufReader& reader) {
     };
     VisionInfo info;
     info.family = "clip-vit";
+    info.profile = "llava";
     info.projector_type = "mlp";
     CLASP_ASSIGN_OR_RETURN(info.image_size, size("clip.vision.image_size", kMaxImageSize));
     CLASP_ASSIGN_OR_RETURN(info.patch_size, size("clip.vision.patch_size", signed_size(info.image_size)));

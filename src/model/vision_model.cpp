@@ -4,16 +4,47 @@
 #include <cmath>
 #include <utility>
 
+#include "base/text.h"
+
 namespace clasp::model {
 
 namespace {
 
-Result<VisionPlan> plan_picture(const VisionTower& tower, PixelSize picture, Compat compat) {
+Status refuse_detail(const VisionInfo& info, const std::string& what) {
+    return {Code::InvalidArgument, "the vision tower " + info.family + " leaves no choice of " + what};
+}
+
+// Limits instead of a preset, and none that the tower does not have.
+Result<PictureDetail> settled_detail(const VisionInfo& info, PictureDetail detail) {
+    if (detail.preset == "paper") {
+        if (!info.paper_token_range) return refuse_detail(info, "the paper's limits of tokens");
+        if (detail.min_tokens == 0) detail.min_tokens = info.paper_token_range->min;
+        if (detail.max_tokens == 0) detail.max_tokens = info.paper_token_range->max;
+    } else if (!detail.preset.empty()) {
+        return Status(Code::InvalidArgument, "there are no limits of tokens called " +
+                                                 base::in_quotes(detail.preset) + "; there is paper");
+    }
+    detail.preset.clear();
+    if ((detail.min_tokens > 0 || detail.max_tokens > 0) && !info.token_range) {
+        return refuse_detail(info, "how many tokens a picture becomes");
+    }
+    if (detail.max_tiles > 0 && info.max_tiles == 0) return refuse_detail(info, "the number of tiles");
+    if (detail.max_tokens > 0 && detail.min_tokens > detail.max_tokens) {
+        return Status(Code::InvalidArgument, "a picture cannot have at least " +
+                                                 std::to_string(detail.min_tokens) + " and at most " +
+                                                 std::to_string(detail.max_tokens) + " tokens");
+    }
+    return detail;
+}
+
+Result<VisionPlan> plan_picture(const VisionTower& tower, PixelSize picture, const PlanOptions& options) {
     if (picture.width < 1 || picture.height < 1) {
         return Status(Code::InvalidArgument, "a picture of " + std::to_string(picture.width) + " x " +
                                                  std::to_string(picture.height) + " pixels has no tokens");
     }
-    CLASP_ASSIGN_OR_RETURN(VisionPlan plan, tower.plan(picture, compat));
+    PlanOptions settled = options;
+    CLASP_ASSIGN_OR_RETURN(settled.detail, settled_detail(tower.info(), options.detail));
+    CLASP_ASSIGN_OR_RETURN(VisionPlan plan, tower.plan(picture, settled));
     CLASP_RETURN_IF_ERROR(check_vision_plan(plan));
     return plan;
 }
@@ -26,10 +57,11 @@ Result<VisionInfo> inspect_vision(std::span<const std::byte> bytes) {
     return tower->info();
 }
 
-Result<ImageLayout> plan_vision(std::span<const std::byte> bytes, PixelSize picture, Compat compat) {
+Result<ImageLayout> plan_vision(std::span<const std::byte> bytes, PixelSize picture,
+                                const PlanOptions& options) {
     CLASP_ASSIGN_OR_RETURN(const GgufReader reader, GgufReader::parse(bytes));
     CLASP_ASSIGN_OR_RETURN(const auto tower, open_vision_tower(reader));
-    CLASP_ASSIGN_OR_RETURN(VisionPlan plan, plan_picture(*tower, picture, compat));
+    CLASP_ASSIGN_OR_RETURN(VisionPlan plan, plan_picture(*tower, picture, options));
     return std::move(plan.layout);
 }
 
@@ -57,8 +89,8 @@ Result<std::shared_ptr<const VisionModel>> VisionModel::load_bytes(std::span<con
     return std::shared_ptr<const VisionModel>(model);
 }
 
-Result<VisionPlan> VisionModel::plan(PixelSize picture, Compat compat) const {
-    return plan_picture(*tower_, picture, compat);
+Result<VisionPlan> VisionModel::plan(PixelSize picture, const PlanOptions& options) const {
+    return plan_picture(*tower_, picture, options);
 }
 
 Result<std::vector<PiecePixels>> VisionModel::preprocess(const Image& picture, const VisionPlan& plan,

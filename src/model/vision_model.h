@@ -1,7 +1,7 @@
 // A loaded vision tower with its projector, and sessions that run images through it.
 //
 //     auto model = VisionModel::load("mmproj.gguf", {}, compute);
-//     auto plan = (*model)->plan({640, 480}, Compat::Original);
+//     auto plan = (*model)->plan({640, 480}, {});
 //     auto pieces = (*model)->preprocess(picture, *plan, Compat::Original);
 //     auto session = VisionSession::create(*model);
 //     auto layers = (*session)->encode(pieces->front(), {.layers = layers_of(mix)});
@@ -33,7 +33,8 @@ namespace clasp::model {
 // Reads and checks a file without loading weights. The error of an unusable file says why it is.
 Result<VisionInfo> inspect_vision(std::span<const std::byte> bytes);
 // What a picture of that size would become.
-Result<ImageLayout> plan_vision(std::span<const std::byte> bytes, PixelSize picture, Compat compat);
+Result<ImageLayout> plan_vision(std::span<const std::byte> bytes, PixelSize picture,
+                                const PlanOptions& options);
 
 struct VisionOptions {
     VisionWeights weights = VisionWeights::Auto;
@@ -58,7 +59,7 @@ class VisionModel {
 
     [[nodiscard]] const VisionInfo& info() const { return tower_->info(); }
     // What becomes of a picture of this size. Error: the model does not take such pictures.
-    [[nodiscard]] Result<VisionPlan> plan(PixelSize picture, Compat compat) const;
+    [[nodiscard]] Result<VisionPlan> plan(PixelSize picture, const PlanOptions& options) const;
     // The pieces of a picture that was planned.
     [[nodiscard]] Result<std::vector<PiecePixels>> preprocess(const Image& picture, const VisionPlan& plan,
                                                               Compat compat) const;

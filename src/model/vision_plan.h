@@ -16,6 +16,12 @@
 
 namespace clasp::model {
 
+// What a plan depends on beside the picture's size.
+struct PlanOptions {
+    Compat compat = Compat::Original;
+    PictureDetail detail = {};  // towers never see a preset: it has become limits by then
+};
+
 // The rows of a piece, from pixels to tokens.
 struct PieceShape {
     Grid patches;              // encoder rows behind the prefix

@@ -93,8 +93,9 @@ class VisionTower {
     virtual void bind(const WeightStore& store) = 0;
 
     // What becomes of a picture of this size, which has passed the limits of the image front end. Needs no
-    // weights. Errors: a picture that the model does not take, with the reason.
-    [[nodiscard]] virtual Result<VisionPlan> plan(PixelSize picture, Compat compat) const = 0;
+    // weights. Of the options' detail only what info() says can be chosen is set. Errors: a picture that the
+    // model does not take, with the reason.
+    [[nodiscard]] virtual Result<VisionPlan> plan(PixelSize picture, const PlanOptions& options) const = 0;
     // The pixels of a planned picture's pieces: render_pieces() with the file's mean and deviation, for all
     // families that do nothing else.
     [[nodiscard]] virtual Result<std::vector<PiecePixels>> preprocess(const Image& picture,

@@ -24,6 +24,20 @@ struct VisionCapabilities {
     bool merges_inside = false;    // methods may merge rows between its blocks
 };
 
+// Visual tokens of a picture, at least and at most.
+struct TokenRange {
+    std::size_t min = 0;
+    std::size_t max = 0;
+};
+
+// How pictures and conversations about them are written.
+struct PictureWords {
+    std::string after = "\n";  // what the template says behind a picture; plans bring marks of their own
+    std::string system = {};  // the usual system text, where nobody gives one; empty: none, or the template's
+    std::string chat_template =
+        {};  // as PromptOptions has it, for files that bring none; empty: the decoder's
+};
+
 struct VisionInfo {
     std::string family;          // "clip-vit"
     std::string projector_type;  // as in the file: "mlp"
@@ -32,7 +46,13 @@ struct VisionInfo {
     std::size_t patch_size = 0;
     // Tokens of such a picture, as one piece. What a picture of another size becomes, only a plan says.
     Grid grid;
-    std::optional<TileRule> tiles;  // how pictures are cut; none: they stay whole
+    std::optional<TileRule> tiles;                // how pictures are cut; none: they stay whole
+    std::optional<TokenRange> token_range;        // of towers that take any size: the authors' limits
+    std::optional<TokenRange> paper_token_range;  // those behind the paper's figures, if others
+    std::size_t max_tiles = 0;  // of towers that cut pictures into as many tiles as fit; 0: no such choice
+    PictureWords words;
+    // The profile with the paper's mixes for this tower; empty: those of LLaVA, mapped by depth.
+    std::string profile = {};
     VisionCapabilities capabilities;
     std::size_t width = 0;  // of the tower
     std::size_t n_heads = 0;

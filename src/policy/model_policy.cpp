@@ -27,9 +27,9 @@ std::string model_policy_path(const std::string& model) {
     return error ? path.string() : policy_beside(file).string();
 }
 
-Result<Policy> model_policy(const std::string& model) {
+Result<Policy> model_policy(const std::string& model, const Policy& usual) {
     const std::string path = model_policy_path(model);
-    if (!is_there(path)) return find_profile("llava");
+    if (!is_there(path)) return usual;
     auto policy = read_policy(path);
     if (!policy.ok()) return policy.status().with_context("the model's own policy");
     return policy;

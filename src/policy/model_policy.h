@@ -12,8 +12,8 @@ namespace clasp::policy {
 // leads to.
 std::string model_policy_path(const std::string& model);
 
-// The policy in that file, or the profile "llava" if there is no such file. Errors: those of read_policy(); a
+// The policy in that file, or the usual one if there is no such file. Errors: those of read_policy(); a
 // policy that is there and cannot be used is not passed over.
-Result<Policy> model_policy(const std::string& model);
+Result<Policy> model_policy(const std::string& model, const Policy& usual);
 
 }  // namespace clasp::policy

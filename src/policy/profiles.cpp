@@ -153,7 +153,34 @@ constexpr std::array<Profile, 8> kProfiles = {{{"llava", llava},
                                                {"fusion-only", fusion_only},
                                                {"ratio-only", ratio_only}}};
 
+// Layers that fall on the same one share its weight.
+Weights by_depth(const Weights& mix, std::size_t native) {
+    Weights mapped;
+    for (const LayerWeight& entry : mix) {
+        const std::size_t layer = (2 * entry.layer * native + kClipFeatureLayer) / (2 * kClipFeatureLayer);
+        if (!mapped.empty() && mapped.back().layer == layer) {
+            mapped.back().weight += entry.weight;
+        } else {
+            mapped.push_back({layer, entry.weight});
+        }
+    }
+    return mapped;
+}
+
 }  // namespace
+
+Policy depth_profile(std::size_t n_blocks, std::size_t native) {
+    Policy policy = with_classes("llava-by-depth",
+                                 "The paper's numbers for LLaVA with their layers mapped by "
+                                 "depth to a tower of " +
+                                     std::to_string(n_blocks) + " blocks (ours)");
+    policy.model_family.clear();
+    policy.n_vision_layers = n_blocks;
+    std::array<Weights, kClassNames.size()> mixes = llava_mixes();
+    for (Weights& mix : mixes) mix = by_depth(mix, native);
+    set_mixes(policy, mixes);
+    return policy;
+}
 
 std::vector<std::string_view> profile_names() {
     std::vector<std::string_view> names;

@@ -55,13 +55,20 @@ Status check_conflicts(const Settings& settings, Caller caller) {
         return invalid(spelled("budget", caller) + " and " + spelled("schedule", caller) +
                        " exclude each other");
     }
+    if (settings.request.detail.preset == "paper" && settings.request.detail.min_tokens > 0 &&
+        settings.request.detail.max_tokens > 0) {
+        return invalid(spelled("image-tokens", caller) + " paper names both limits; " +
+                       spelled("image-min-tokens", caller) + " and " + spelled("image-max-tokens", caller) +
+                       " leave nothing of it");
+    }
     return settings.request.vanilla ? check_vanilla(settings, caller) : ok_status();
 }
 
 Status check_text_only(const Settings& settings, Caller caller) {
-    constexpr std::array<std::string_view, 11> kAboutPictures = {
-        "budget-kind", "schedule",  "method", "method-option", "position-mode", "mass",
-        "policy",      "no-fusion", "compat", "select-seed",   "cache"};
+    constexpr std::array<std::string_view, 15> kAboutPictures = {
+        "budget-kind",  "schedule",  "method", "method-option", "position-mode",    "mass",
+        "policy",       "no-fusion", "compat", "select-seed",   "image-min-tokens", "image-max-tokens",
+        "image-tokens", "max-tiles", "cache"};
     const auto refuse = [&](std::string_view name) {
         return invalid("a question without a picture has no visual tokens; " + spelled(name, caller) +
                        " has no effect on it");

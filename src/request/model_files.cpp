@@ -5,7 +5,7 @@
 
 #include "base/suggest.h"
 #include "base/text.h"
-#include "policy/model_policy.h"
+#include "clasp/inspect.h"
 
 namespace clasp::request {
 
@@ -75,7 +75,7 @@ Result<ModelFiles> find_vision_model(const Settings& settings, Caller caller) {
 Result<Policy> find_policy(const Settings& settings, Caller caller) {
     if (settings.is_given("policy")) return settings.request.policy;
     CLASP_ASSIGN_OR_RETURN(const ModelFiles files, find_model_files(settings, caller));
-    return policy::model_policy(files.model);
+    return inspect_policy(files.model, files.mmproj);
 }
 
 Result<ModelFiles> find_named_model(const std::string& model, Caller caller) {

@@ -14,6 +14,10 @@ namespace clasp::request {
 
 namespace {
 
+// Far beyond what any decoder reads; what a model makes of a limit, its tower says.
+constexpr double kMaxPictureTokens = 1 << 20;
+constexpr double kMaxTiles = 1024;
+
 Status set_budget(Settings& s, const Value& value) {
     CLASP_ASSIGN_OR_RETURN(s.request.budget, parse_budget(base::lower(value.text)));
     return ok_status();
@@ -149,7 +153,8 @@ std::vector<Row> asking_rows() {
           .value = "NAME|FILE",
           .help = "profile or policy file with the settings per class; naming one also mixes its vision "
                   "layers "
-                  "for methods that do not mix by themselves (default: the model's own, or llava)"},
+                  "for methods that do not mix by themselves (default: the model's own, or that of its "
+                  "vision tower)"},
          set_policy},
         {.scope = Scope::Asking,
          .option = {.name = "class",
@@ -187,6 +192,56 @@ std::vector<Row> asking_rows() {
           .choices = {"original", "llama.cpp"}},
          [](Settings& s, const Value& value) {
              s.request.compat = value.text == "original" ? Compat::Original : Compat::LlamaCpp;
+             return ok_status();
+         }},
+        {Scope::Asking,
+         {.name = "image-min-tokens",
+          .type = OptionType::Integer,
+          .value = "N",
+          .help = "visual tokens of a picture at least, of models that take pictures of any size; smaller "
+                  "pictures are enlarged (default: as the model's authors have it)",
+          .min = 1,
+          .max = kMaxPictureTokens},
+         [](Settings& s, const Value& value) {
+             s.request.detail.min_tokens = static_cast<std::size_t>(value.integer);
+             return ok_status();
+         }},
+        {Scope::Asking,
+         {.name = "image-max-tokens",
+          .type = OptionType::Integer,
+          .value = "N",
+          .help =
+              "visual tokens of a picture at most, of models that take pictures of any size; larger "
+              "pictures are reduced (default: as the model's authors have it: a photograph of 4000 x 3000 "
+              "pixels is 15301 tokens to Qwen2.5-VL)",
+          .min = 1,
+          .max = kMaxPictureTokens},
+         [](Settings& s, const Value& value) {
+             s.request.detail.max_tokens = static_cast<std::size_t>(value.integer);
+             return ok_status();
+         }},
+        {Scope::Asking,
+         {.name = "image-tokens",
+          .type = OptionType::Choice,
+          .value = "NAME",
+          .fallback = "default",
+          .help = "both limits by name: the authors' own, or those behind the paper's figures (1280 to 16384 "
+                  "for Qwen2.5-VL)",
+          .choices = {"default", "paper"}},
+         [](Settings& s, const Value& value) {
+             s.request.detail.preset = value.text == "default" ? "" : value.text;
+             return ok_status();
+         }},
+        {Scope::Asking,
+         {.name = "max-tiles",
+          .type = OptionType::Integer,
+          .value = "N",
+          .help = "tiles that a picture is cut into at most, of models that take as many as fit (default: as "
+                  "the file says)",
+          .min = 1,
+          .max = kMaxTiles},
+         [](Settings& s, const Value& value) {
+             s.request.detail.max_tiles = static_cast<std::size_t>(value.integer);
              return ok_status();
          }},
         {Scope::Asking,

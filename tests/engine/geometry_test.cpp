@@ -303,7 +303,7 @@ TEST_F(GeometryTest, DifferentPicturesAreWhatEachIsAlone) {
     const auto see = [&](const std::vector<ImageSource>& sources) {
         engine::VisualRequest seeing;
         seeing.mix = {{4, 0.25}, {22, 0.75}};
-        const auto pictures = engine::plan_pictures(sources, **vision, Compat::Original, nullptr);
+        const auto pictures = engine::plan_pictures(sources, **vision, {}, nullptr);
         EXPECT_TRUE(pictures.ok());
         auto seen = engine::prepare_images(*pictures, seeing, **session, nullptr);
         EXPECT_TRUE(seen.ok()) << seen.status().message();
@@ -352,7 +352,7 @@ TEST_F(GeometryTest, AnArrangementLeavesOutWhatIsLost) {
     const auto text = model::TextModel::load(prefix() + "-text.gguf", *compute);
     ASSERT_TRUE(vision.ok() && text.ok());
     engine::SeenImage image;
-    image.plan = *(*vision)->plan({40, 24}, Compat::Original);
+    image.plan = *(*vision)->plan({40, 24}, {});
     image.places = {16, 9, 5};  // rows 2, 1 and 0 of the whole picture, in some order
     for (const float value : {16.0F, 9.0F, 5.0F}) image.values.insert(image.values.end(), 96, value);
     std::int32_t next_line = 0;

@@ -169,7 +169,7 @@ TEST_F(LlavaNextTest, RowsAreThoseOfASlowReference) {
     const Mix mix = {{4, 0.25}, {22, 0.75}};
     engine::VisualRequest seeing;
     seeing.mix = mix;
-    const auto planned = engine::plan_pictures({{{}, picture_}}, **vision, Compat::Original, nullptr);
+    const auto planned = engine::plan_pictures({{{}, picture_}}, **vision, {}, nullptr);
     ASSERT_TRUE(planned.ok());
     const auto seen = engine::prepare_images(*planned, seeing, **session, nullptr);
     ASSERT_TRUE(seen.ok()) << seen.status().message();
@@ -236,7 +236,7 @@ TEST_F(LlavaNextTest, ALineBreakLivesIffAPatchOfItsRowDoes) {
     std::mt19937 random(3);
     for (int round = 0; round < 60; ++round) {
         engine::SeenImage image;
-        image.plan = *(*vision)->plan({120, 90}, Compat::Original);
+        image.plan = *(*vision)->plan({120, 90}, {});
         std::set<std::size_t> rows;
         for (TokenIndex token = 0; token < kVisual; ++token) {
             if (random() % 64 >= static_cast<unsigned>(round)) continue;
@@ -427,7 +427,7 @@ TEST_F(LlavaNextTest, EqualTilesGiveEqualTokens) {
     engine::VisualRequest seeing;
     seeing.mix = {{22, 1.0}};
     const std::string grey = test::make_bmp(112, 112, [](std::uint32_t) { return 120U; });
-    const auto planned = engine::plan_pictures({{{}, grey}}, **vision, Compat::Original, nullptr);
+    const auto planned = engine::plan_pictures({{{}, grey}}, **vision, {}, nullptr);
     ASSERT_TRUE(planned.ok());
     const auto seen = engine::prepare_images(*planned, seeing, **session, nullptr);
     ASSERT_TRUE(seen.ok()) << seen.status().message();

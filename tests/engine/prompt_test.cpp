@@ -147,6 +147,29 @@ TEST(Prompt, AFileTrainedWithoutTheSystemSentenceGetsNone) {
     EXPECT_NE(first_text({.chat_template = "llava-1.5"}).find("A chat between"), std::string::npos);
 }
 
+TEST(Prompt, TheTowersWordsStandAroundPictures) {
+    const auto model =
+        test::load_random_llama("prompt_words", {.n_layers = 1,
+                                                 .width = 32,
+                                                 .chat_template = "{{ something else }}",
+                                                 .vocabulary_file = test::real_vocabulary_file()});
+    const PromptOptions options = {
+        .words = {.after = "", .system = "Look closely.", .chat_template = "chatml"}};
+    const auto prompt = prompt_for(*model, "Why?", 1, options);
+    ASSERT_TRUE(prompt.ok()) << prompt.status().message();
+    EXPECT_EQ(prompt->chat_template, "chatml");
+    const std::string text = text_of(*model, *prompt);
+    EXPECT_NE(text.find("system\nLook closely."), std::string::npos) << text;
+    EXPECT_NE(text.find("<image> Why?"), std::string::npos) << text;  // the space is the vocabulary's
+    // What people say of the system replaces the usual words.
+    const std::vector<Message> told = {said(Message::Role::System, "Be brief."),
+                                       said(Message::Role::User, "Why?", 1)};
+    const auto brief = build_prompt(*model, told, options);
+    ASSERT_TRUE(brief.ok()) << brief.status().message();
+    EXPECT_EQ(text_of(*model, *brief).find("Look closely."), std::string::npos);
+    EXPECT_NE(text_of(*model, *brief).find("system\nBe brief."), std::string::npos);
+}
+
 TEST(Prompt, AnUnknownTemplateIsSaid) {
     const auto model =
         test::load_random_llama("prompt_unknown", {.n_layers = 1,

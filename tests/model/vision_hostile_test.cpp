@@ -46,7 +46,7 @@ Status use(const std::string& file) {
     if (!session.ok()) return session.status();
     const VisionInfo& info = (*model)->info();
     const auto side = static_cast<int>(info.image_size);
-    const auto plan = (*model)->plan({side, side}, Compat::Original);
+    const auto plan = (*model)->plan({side, side}, {});
     if (!plan.ok()) return plan.status();
     const PiecePixels pixels = {plan->pieces.front(),
                                 std::vector<float>(3 * info.image_size * info.image_size, 0.25F)};

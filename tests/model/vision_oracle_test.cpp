@@ -108,7 +108,7 @@ TEST(VisionOracleTiles, AgreeInPixelsAndOrder) {
         const std::vector<float> wanted =
             oracle.encode_picture(picture.rgb, static_cast<std::size_t>(size.width),
                                   static_cast<std::size_t>(size.height), info.output_width);
-        const auto plan = loaded.model->plan(size, Compat::LlamaCpp);
+        const auto plan = loaded.model->plan(size, {Compat::LlamaCpp});
         ASSERT_TRUE(plan.ok()) << plan.status().message();
         ASSERT_EQ(plan->pieces.size(), n_pieces);
         ASSERT_EQ(wanted.size(), n_pieces * info.n_tokens() * info.output_width);

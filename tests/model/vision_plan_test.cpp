@@ -28,7 +28,7 @@ void expect_rect(const PixelRect& got, const PixelRect& wanted) {
 TEST(ClipPlan, IsOneSquarePieceWhateverThePicture) {
     LoadedVision loaded = load_vision({});  // 56 pixels in patches of 14
     for (const PixelSize picture : {PixelSize{640, 480}, PixelSize{30, 1000}, PixelSize{2, 2}}) {
-        const auto plan = loaded.model->plan(picture, Compat::Original);
+        const auto plan = loaded.model->plan(picture, {});
         ASSERT_TRUE(plan.ok()) << plan.status().message();
         ASSERT_EQ(plan->pieces.size(), 1U);
         EXPECT_EQ(plan->pieces[0].size, (PixelSize{56, 56}));
@@ -39,17 +39,24 @@ TEST(ClipPlan, IsOneSquarePieceWhateverThePicture) {
         EXPECT_EQ(plan->layout.n_fixed, 0U);
         EXPECT_EQ(plan->layout.resized, (PixelSize{56, 56}));
     }
-    EXPECT_FALSE(loaded.model->plan({0, 4}, Compat::Original).ok());
+    EXPECT_FALSE(loaded.model->plan({0, 4}, {}).ok());
+    // What the tower leaves no choice in is refused, not ignored.
+    for (const PictureDetail& detail :
+         {PictureDetail{.min_tokens = 4}, PictureDetail{.max_tokens = 900}, PictureDetail{.max_tiles = 2},
+          PictureDetail{.preset = "paper"}, PictureDetail{.preset = "other"}}) {
+        const auto refused = loaded.model->plan({40, 40}, {.detail = detail});
+        EXPECT_EQ(refused.status().code(), Code::InvalidArgument);
+    }
 }
 
 TEST(ClipPlan, CellsLieOnThePaddedSquare) {
     LoadedVision loaded = load_vision({});
-    const auto plan = loaded.model->plan({640, 480}, Compat::Original);
+    const auto plan = loaded.model->plan({640, 480}, {});
     expect_rect(plan->layout.regions[0].area, {0, -80, 640, 640});
     expect_rect(plan->layout.cell(0), {0, -80, 160, 160});
     expect_rect(plan->layout.cell(6), {320, 80, 160, 160});
     // llama.cpp scales first: 480 * 56 / 640 = 42 rows, 7 above and 7 below, the same place here.
-    const auto compatible = loaded.model->plan({640, 480}, Compat::LlamaCpp);
+    const auto compatible = loaded.model->plan({640, 480}, {Compat::LlamaCpp});
     EXPECT_EQ(compatible->layout.resized, (PixelSize{56, 42}));
     expect_rect(compatible->layout.regions[0].area, {0, -80, 640, 640});
 }
@@ -59,7 +66,7 @@ TEST(ClipPlan, PreprocessingIsPadResizeNormalise) {
     LoadedVision loaded = load_vision({});
     const Image picture = image::testing::noise_image(61, 40);
     for (const Compat compat : {Compat::Original, Compat::LlamaCpp}) {
-        const auto plan = loaded.model->plan({61, 40}, compat);
+        const auto plan = loaded.model->plan({61, 40}, {compat});
         const auto pieces = loaded.model->preprocess(picture, *plan, compat);
         ASSERT_TRUE(pieces.ok()) << pieces.status().message();
         const auto fit = image::square_fit({61, 40}, 56, image::kClipMeanColour, compat);
@@ -69,7 +76,7 @@ TEST(ClipPlan, PreprocessingIsPadResizeNormalise) {
         ASSERT_EQ(pieces->size(), 1U);
         EXPECT_EQ(pieces->front().values, planes->values);
     }
-    const auto other = loaded.model->plan({60, 40}, Compat::Original);
+    const auto other = loaded.model->plan({60, 40}, {});
     EXPECT_THAT(loaded.model->preprocess(picture, *other, Compat::Original).status().message(),
                 HasSubstr("the plan is for 60 x 40"));
 }
@@ -143,7 +150,7 @@ TEST(GridTower, GivesATokenForEveryFourPatches) {
     const auto model = VisionModel::load_bytes(test::bytes_of(file), {}, *compute);
     ASSERT_TRUE(model.ok()) << model.status().message();
     const auto session = VisionSession::create(*model);
-    const auto plan = (*model)->plan({40, 20}, Compat::Original);
+    const auto plan = (*model)->plan({40, 20}, {});
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     EXPECT_EQ(plan->layout.n_tokens(), 4U + 5 * 3);
     const auto pieces = (*model)->preprocess(image::testing::noise_image(40, 20), *plan, Compat::Original);

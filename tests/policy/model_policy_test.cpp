@@ -33,7 +33,7 @@ class ModelPolicy : public testing::Test {
         ASSERT_TRUE(write_policy(policy, path.string()).ok());
     }
     static std::string name_of(const fs::path& model) {
-        const auto policy = model_policy(model.string());
+        const auto policy = model_policy(model.string(), find_profile("llava").value());
         return policy.ok() ? policy->name : policy.status().message();
     }
 

@@ -89,7 +89,7 @@ class GridTower final : public VisionTower {
         ggml_backend_tensor_get(store.get("v.fixed"), fixed_.data(), 0, fixed_.size() * sizeof(float));
     }
 
-    [[nodiscard]] Result<VisionPlan> plan(PixelSize picture, Compat /*compat*/) const override {
+    [[nodiscard]] Result<VisionPlan> plan(PixelSize picture, const PlanOptions& /*options*/) const override {
         const std::size_t rows = grid_side(picture.height);
         const std::size_t columns = grid_side(picture.width);
         const PixelSize size = {static_cast<int>(columns) * kGridTokenSide,

@@ -38,7 +38,7 @@ double relative_error(const std::vector<A>& got, const std::vector<B>& wanted) {
 // The pixels of a square picture of the tower's own size, as its one piece.
 inline model::PiecePixels whole_piece(const model::VisionModel& model, std::vector<float> values) {
     const auto side = static_cast<int>(model.info().image_size);
-    const auto plan = model.plan({side, side}, Compat::Original);
+    const auto plan = model.plan({side, side}, {});
     EXPECT_TRUE(plan.ok()) << plan.status().message();
     return {plan->pieces.front(), std::move(values)};
 }
