@@ -69,8 +69,8 @@ Result<GgufFileInfo> inspect_gguf(const std::string& path);
 Result<ImageLayout> inspect_picture(const std::string& path, PixelSize picture,
                                     Compat compat = Compat::Original, const PictureDetail& detail = {});
 
-// What Engine::policy() will be; mmproj may be empty. Errors: those of loading, as far as a look at the files
-// shows them.
+// What Engine::policy() will be; mmproj may be empty. What is wrong with a vision file is for loading to say;
+// errors are those of the model's own policy.
 Result<Policy> inspect_policy(const std::string& model, const std::string& mmproj);
 
 // Whether Engine::load() takes the two together. Errors: unsupported (one of them cannot be run),

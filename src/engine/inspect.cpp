@@ -113,10 +113,10 @@ Result<ImageLayout> inspect_picture(const std::string& path, PixelSize picture, 
 
 Result<Policy> inspect_policy(const std::string& model, const std::string& mmproj) {
     if (mmproj.empty()) return engine::default_policy(model, nullptr);
-    CLASP_ASSIGN_OR_RETURN(const base::MappedFile mapped, base::MappedFile::open(mmproj));
-    const auto vision = model::inspect_vision(mapped.bytes());
-    if (!vision) return vision.status().with_context(base::path_in_quotes(mmproj));
-    return engine::default_policy(model, &*vision);
+    const auto mapped = base::MappedFile::open(mmproj);
+    if (!mapped) return engine::default_policy(model, nullptr);
+    const auto vision = model::inspect_vision(mapped->bytes());
+    return engine::default_policy(model, vision ? &*vision : nullptr);
 }
 
 Status check_pair(const GgufFileInfo& text, const GgufFileInfo& vision) {
