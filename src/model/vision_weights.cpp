@@ -38,8 +38,12 @@ std::int64_t part_rows(const WeightSpec& spec) {
     return element_count(spec.part_shape) / spec.width;
 }
 
+std::int64_t stored_rows(const WeightSpec& spec) {
+    return spec.padded_rows != 0 ? spec.padded_rows : part_rows(spec);
+}
+
 std::int64_t row_count(const WeightSpec& spec) {
-    return part_rows(spec) * static_cast<std::int64_t>(spec.parts.size());
+    return stored_rows(spec) * static_cast<std::int64_t>(spec.parts.size());
 }
 
 std::optional<ggml_type> wanted_type(VisionWeights format) {
@@ -83,7 +87,7 @@ void convert_row(const float* from, void* to, ggml_type type, std::int64_t n) {
     }
 }
 
-// Calls take(row index, values) for every row of a spec's parts, padded with zeros.
+// Calls take(row index, values) for every row of a spec's parts and the rows behind them, padded with zeros.
 template <typename Take>
 void for_each_row(const GgufReader& reader, const WeightSpec& spec, Take take) {
     const auto rows = static_cast<std::size_t>(part_rows(spec));
@@ -101,6 +105,8 @@ void for_each_row(const GgufReader& reader, const WeightSpec& spec, Take take) {
             }
             take(index, row.data());
         }
+        std::fill(row.begin(), row.end(), 0.0F);
+        for (auto i = static_cast<std::int64_t>(rows); i < stored_rows(spec); ++i) take(index++, row.data());
     }
 }
 
@@ -115,7 +121,8 @@ std::vector<std::byte> convert(const GgufReader& reader, const WeightSpec& spec,
         std::byte* to = out.data();
         for (const std::string& name : spec.parts) {
             const auto data = reader.find_tensor(name)->data;
-            to = std::copy(data.begin(), data.end(), to);
+            std::copy(data.begin(), data.end(), to);
+            to += row_bytes * static_cast<std::size_t>(stored_rows(spec));  // zeros are zeros in every type
         }
     } else {
         for_each_row(reader, spec, [&](std::size_t index, const float* row) {

@@ -35,6 +35,7 @@ struct WeightSpec {
     Use use = Use::Values;
     std::int64_t width = 0;                        // elements of a row; the part's elements are whole rows
     std::int64_t padded_width = 0;                 // rows are lengthened with zeros to this; 0: not
+    std::int64_t padded_rows = 0;                  // each part gets rows of zeros up to this; 0: none
     std::optional<ggml_type> type = std::nullopt;  // of a matrix, whatever format is wanted
 };
 
