@@ -140,9 +140,9 @@ TEST(VisionHostile, MessagesNameTheProblem) {
     expect_error(file_of(clip), Code::NotFound, "clip.vision.projector_type is missing");
     expect_error(file_of([&](auto& w) {
                      clip(w);
-                     w.string("clip.projector_type", "qwen2.5vl_merger");
+                     w.string("clip.projector_type", "resampler");
                  }),
-                 Code::Unsupported, "qwen2.5vl_merger is not supported; supported are: mlp");
+                 Code::Unsupported, "resampler is not supported; supported are: mlp");
     expect_error(file_of([&](auto& w) {
                      clip(w);
                      w.string("clip.projector_type", "mlp");

@@ -11,7 +11,7 @@
 
 namespace clasp::test {
 
-MtmdOracle::MtmdOracle(const std::string& path, int n_threads, bool taps) {
+MtmdOracle::MtmdOracle(const std::string& path, int n_threads, bool taps, const llama_model* text) {
     if (!model::prepare_ggml().ok()) return;
     mtmd_log_set([](ggml_log_level, const char*, void*) {}, nullptr);
     mtmd_context_params params = mtmd_context_params_default();
@@ -24,7 +24,7 @@ MtmdOracle::MtmdOracle(const std::string& path, int n_threads, bool taps) {
         params.cb_eval = observe;
         params.cb_eval_user_data = this;
     }
-    context_.reset(mtmd_init_from_file(path.c_str(), nullptr, params));
+    context_.reset(mtmd_init_from_file(path.c_str(), text, params));
 }
 
 bool MtmdOracle::observe(ggml_tensor* tensor, bool ask, void* user) {
@@ -57,7 +57,7 @@ std::vector<float> MtmdOracle::encode_picture(std::span<const std::uint8_t> rgb,
     std::vector<float> tokens;
     for (std::size_t i = 0; i < mtmd_input_chunks_size(chunks.get()); ++i) {
         const mtmd_input_chunk* chunk = mtmd_input_chunks_get(chunks.get(), i);
-        if (mtmd_input_chunk_get_type(chunk) != MTMD_INPUT_CHUNK_TYPE_IMAGE) return {};
+        if (mtmd_input_chunk_get_type(chunk) != MTMD_INPUT_CHUNK_TYPE_IMAGE) continue;
         layers_.clear();
         const auto start = std::chrono::steady_clock::now();
         if (mtmd_encode_chunk(context_.get(), chunk) != 0) return {};

@@ -16,13 +16,14 @@ namespace clasp::test {
 
 class MtmdOracle {
    public:
-    // Null inside when libmtmd refuses the file; see ok(). taps: keep the output of every block.
-    MtmdOracle(const std::string& path, int n_threads, bool taps);
+    // Null inside when libmtmd refuses the file; see ok(). taps: keep the output of every block. text: needed
+    // by families that put words around their pictures; must outlive this.
+    MtmdOracle(const std::string& path, int n_threads, bool taps, const llama_model* text = nullptr);
 
     [[nodiscard]] bool ok() const { return context_ != nullptr; }
     // rgb: size x size pixels, interleaved. Returns n_tokens rows of the projector's width.
     std::vector<float> encode(std::span<const std::uint8_t> rgb, std::size_t size, std::size_t output_width);
-    // The same for a picture of any shape: the tokens of its chunks one after the other.
+    // The same for a picture of any shape: the tokens of its chunks one after the other, without words.
     std::vector<float> encode_picture(std::span<const std::uint8_t> rgb, std::size_t width,
                                       std::size_t height, std::size_t output_width);
     // Outputs of blocks seen by the last chunk that was encoded: all rows, in llama.cpp's order.

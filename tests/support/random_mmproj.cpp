@@ -1,50 +1,22 @@
 #include "support/random_mmproj.h"
 
 #include <cmath>
-#include <functional>
 #include <sstream>
 #include <utility>
 
-#include "support/gguf_writer.h"
+#include "support/random_tensors.h"
 
 namespace clasp::test {
 
 namespace {
 
-// xorshift64*: fast enough for hundreds of millions of weights, the same on every machine.
-class VisionRandom {
-   public:
-    explicit VisionRandom(std::uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15ULL + 0x1234567ULL) {}
-
-    // Uniform with the given standard deviation.
-    float next(float deviation) {
-        state_ ^= state_ >> 12;
-        state_ ^= state_ << 25;
-        state_ ^= state_ >> 27;
-        const auto bits = static_cast<std::uint32_t>((state_ * 0x2545F4914F6CDD1DULL) >> 40);
-        constexpr float kScale = 1.0F / 16777216.0F;
-        constexpr float kWidth = 3.4641016F;  // sqrt(12)
-        return (static_cast<float>(bits) * kScale - 0.5F) * kWidth * deviation;
-    }
-
-   private:
-    std::uint64_t state_;
-};
-
-std::string encode(const std::vector<float>& values, ggml_type type, std::int64_t row) {
-    const auto rows = static_cast<std::int64_t>(values.size()) / row;
-    std::string bytes(ggml_row_size(type, row) * static_cast<std::size_t>(rows), '\0');
-    if (type == GGML_TYPE_F32) {
-        std::memcpy(bytes.data(), values.data(), bytes.size());
-    } else {
-        ggml_quantize_chunk(type, values.data(), bytes.data(), 0, rows, row, nullptr);
-    }
-    return bytes;
-}
-
 class Builder {
    public:
-    explicit Builder(const MmprojSpec& spec) : spec_(spec) {}
+    explicit Builder(const MmprojSpec& spec)
+        : spec_(spec),
+          tensors_{.matrix_type = spec.matrix_type,
+                   .outlier_channels = spec.outlier_channels,
+                   .next_seed = spec.seed * 1000003} {}
 
     void keys() {
         writer_.string("general.architecture", "clip");
@@ -79,17 +51,18 @@ class Builder {
         const auto width = static_cast<std::int64_t>(spec_.width);
         const auto patch = static_cast<std::int64_t>(spec_.patch_size);
         const std::size_t side = spec_.image_size / spec_.patch_size;
-        kernel({patch, patch, 3, width});
-        values("v.class_embd", {width}, 0.0F, 0.5F);
-        values("v.position_embd.weight", {width, static_cast<std::int64_t>(side * side) + 1}, 0.0F, 0.5F);
-        norm("v.pre_ln", width);
+        tensors_.kernel("v.patch_embd.weight", {patch, patch, 3, width});
+        tensors_.values("v.class_embd", {width}, 0.0F, 0.5F);
+        tensors_.values("v.position_embd.weight", {width, static_cast<std::int64_t>(side * side) + 1}, 0.0F,
+                        0.5F);
+        tensors_.norm("v.pre_ln", width);
         for (std::size_t i = 0; i < spec_.n_blocks; ++i) block("v.blk." + std::to_string(i) + ".");
         const auto hidden = static_cast<std::int64_t>(spec_.projector_width);
         const auto output = static_cast<std::int64_t>(spec_.output_width);
-        linear("mm.0", width, hidden, 1.0F);
-        linear("mm.2", hidden, output, 1.0F);
+        tensors_.linear("mm.0", width, hidden, 1.0F);
+        tensors_.linear("mm.2", hidden, output, 1.0F);
         if (!spec_.pinpoints.empty() && !spec_.newline_name.empty()) {
-            values(spec_.newline_name, {output}, 0.0F, 0.5F);
+            tensors_.values(spec_.newline_name, {output}, 0.0F, 0.5F);
         }
     }
 
@@ -100,64 +73,18 @@ class Builder {
         const auto width = static_cast<std::int64_t>(spec_.width);
         const auto ffn = static_cast<std::int64_t>(spec_.ffn_width);
         const float branch = 1.0F / std::sqrt(2.0F * static_cast<float>(spec_.n_blocks));
-        norm(prefix + "ln1", width);
-        for (const char* name : {"attn_q", "attn_k", "attn_v"}) linear(prefix + name, width, width, 1.0F);
-        linear(prefix + "attn_out", width, width, branch);
-        norm(prefix + "ln2", width);
-        linear(prefix + (spec_.swapped_ffn_names ? "ffn_down" : "ffn_up"), width, ffn, 1.0F);
-        linear(prefix + (spec_.swapped_ffn_names ? "ffn_up" : "ffn_down"), ffn, width, branch);
-    }
-
-    void linear(const std::string& name, std::int64_t inputs, std::int64_t outputs, float gain) {
-        add(name + ".weight", {inputs, outputs}, spec_.matrix_type, 0.0F,
-            gain / std::sqrt(static_cast<float>(inputs)), inputs);
-        values(name + ".bias", {outputs}, 0.0F, 0.05F);
-    }
-
-    // The patch kernel has rows that quantised types cannot hold; converters keep it in F16.
-    void kernel(const std::vector<std::int64_t>& shape) {
-        const ggml_type type = spec_.matrix_type == GGML_TYPE_F32 ? GGML_TYPE_F32 : GGML_TYPE_F16;
-        const auto inputs = static_cast<float>(shape[0] * shape[1] * shape[2]);
-        add("v.patch_embd.weight", shape, type, 0.0F, 1.0F / std::sqrt(inputs), shape[0]);
-    }
-
-    void norm(const std::string& name, std::int64_t width) {
-        const std::size_t n_outliers = spec_.outlier_channels;
-        const float deviation = 0.1F;
-        const std::uint64_t seed = ++next_seed_;
-        const std::size_t bytes = static_cast<std::size_t>(width) * sizeof(float);
-        writer_.tensor(name + ".weight", {width}, GGML_TYPE_F32, bytes, [=] {
-            VisionRandom random(seed);
-            std::vector<float> data(static_cast<std::size_t>(width));
-            for (float& value : data) value = 1.0F + random.next(deviation);
-            for (std::size_t i = 0; i < n_outliers; ++i) data[(i * 37 + 11) % data.size()] *= 25.0F;
-            return encode(data, GGML_TYPE_F32, width);
-        });
-        values(name + ".bias", {width}, 0.0F, deviation);
-    }
-
-    void values(const std::string& name, const std::vector<std::int64_t>& shape, float mean,
-                float deviation) {
-        add(name, shape, GGML_TYPE_F32, mean, deviation, shape[0]);
-    }
-
-    void add(const std::string& name, const std::vector<std::int64_t>& shape, ggml_type type, float mean,
-             float deviation, std::int64_t row) {
-        std::size_t count = 1;
-        for (const std::int64_t n : shape) count *= static_cast<std::size_t>(n);
-        const std::size_t bytes = ggml_row_size(type, row) * (count / static_cast<std::size_t>(row));
-        const std::uint64_t seed = ++next_seed_;
-        writer_.tensor(name, shape, static_cast<std::uint32_t>(type), bytes, [=] {
-            VisionRandom random(seed);
-            std::vector<float> data(count);
-            for (float& value : data) value = mean + random.next(deviation);
-            return encode(data, type, row);
-        });
+        tensors_.norm(prefix + "ln1", width);
+        for (const char* name : {"attn_q", "attn_k", "attn_v"})
+            tensors_.linear(prefix + name, width, width, 1.0F);
+        tensors_.linear(prefix + "attn_out", width, width, branch);
+        tensors_.norm(prefix + "ln2", width);
+        tensors_.linear(prefix + (spec_.swapped_ffn_names ? "ffn_down" : "ffn_up"), width, ffn, 1.0F);
+        tensors_.linear(prefix + (spec_.swapped_ffn_names ? "ffn_up" : "ffn_down"), ffn, width, branch);
     }
 
     const MmprojSpec& spec_;
-    std::uint64_t next_seed_ = spec_.seed * 1000003;
-    GgufWriter writer_;
+    RandomTensors tensors_;
+    GgufWriter& writer_ = tensors_.writer;
 };
 
 }  // namespace

@@ -8,8 +8,6 @@
 
 namespace clasp::test {
 
-namespace {
-
 double quick_gelu(double x) {
     return x / (1.0 + std::exp(-1.702 * x));
 }
@@ -33,8 +31,6 @@ std::vector<double> softmax(const std::vector<double>& logits) {
     for (double& value : result) value /= sum;
     return result;
 }
-
-}  // namespace
 
 Matrix patches_of(const Matrix& layer) {
     Matrix patches(layer.rows - 1, layer.columns);
@@ -70,6 +66,19 @@ std::size_t ReferenceVit::key(const std::string& name) const {
     return static_cast<std::size_t>(model::read_integer(reader_, "clip.vision." + name, 0, kMax).value());
 }
 
+bool ReferenceVit::has_tensor(const std::string& name) const {
+    return reader_.find_tensor(name) != nullptr;
+}
+
+bool ReferenceVit::has_key(const std::string& name) const {
+    return reader_.find("clip.vision." + name) != nullptr;
+}
+
+double ReferenceVit::epsilon() const {
+    return static_cast<double>(
+        model::read_float(reader_, "clip.vision.attention.layer_norm_epsilon", 0.0F, 1.0F).value());
+}
+
 // y = x W^T + b
 Matrix ReferenceVit::linear(const Matrix& x, const std::string& name) const {
     const Matrix weight = tensor(name + ".weight");
@@ -88,8 +97,7 @@ Matrix ReferenceVit::linear(const Matrix& x, const std::string& name) const {
 Matrix ReferenceVit::norm(const Matrix& x, const std::string& name) const {
     const Matrix scale = tensor(name + ".weight");
     const Matrix shift = tensor(name + ".bias");
-    const double epsilon = static_cast<double>(
-        model::read_float(reader_, "clip.vision.attention.layer_norm_epsilon", 0.0F, 1.0F).value());
+    const double tiny = epsilon();
     Matrix y(x.rows, x.columns);
     const auto n = static_cast<double>(x.columns);
     for (std::size_t t = 0; t < x.rows; ++t) {
@@ -98,8 +106,7 @@ Matrix ReferenceVit::norm(const Matrix& x, const std::string& name) const {
         double variance = 0.0;
         for (std::size_t i = 0; i < x.columns; ++i) variance += (x.at(t, i) - mean) * (x.at(t, i) - mean) / n;
         for (std::size_t i = 0; i < x.columns; ++i) {
-            y.at(t, i) =
-                (x.at(t, i) - mean) / std::sqrt(variance + epsilon) * scale.values[i] + shift.values[i];
+            y.at(t, i) = (x.at(t, i) - mean) / std::sqrt(variance + tiny) * scale.values[i] + shift.values[i];
         }
     }
     return y;

@@ -41,14 +41,23 @@ class ReferenceVit {
     // features: patches x width (no class token).
     [[nodiscard]] Matrix project(const Matrix& features) const;
 
-   private:
+   protected:
     [[nodiscard]] Matrix tensor(const std::string& name) const;
+    [[nodiscard]] bool has_tensor(const std::string& name) const;
     [[nodiscard]] std::size_t key(const std::string& name) const;
+    [[nodiscard]] bool has_key(const std::string& name) const;
+    [[nodiscard]] double epsilon() const;
     [[nodiscard]] Matrix linear(const Matrix& x, const std::string& name) const;
     [[nodiscard]] Matrix norm(const Matrix& x, const std::string& name) const;
 
+   private:
     const model::GgufReader& reader_;
 };
+
+double quick_gelu(double x);
+double exact_gelu(double x);
+void add(Matrix& x, const Matrix& y);
+std::vector<double> softmax(const std::vector<double>& logits);
 
 // The rows of a layer without the class token.
 Matrix patches_of(const Matrix& layer);

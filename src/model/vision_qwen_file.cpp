@@ -1,0 +1,252 @@
+#include "model/vision_qwen_file.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "model/gguf_metadata.h"
+#include "model/vision_clip_file.h"
+
+namespace clasp::model {
+
+namespace {
+
+constexpr std::int64_t kMaxQwenSide = 1 << 14;
+constexpr std::int64_t kMaxQwenPatch = 64;
+constexpr std::int64_t kMaxQwenWidth = 1 << 15;
+constexpr std::int64_t kMaxQwenBlocks = 512;
+constexpr std::int64_t kQwenMerge = 2;
+constexpr std::int64_t kWindowPixels = 112;
+constexpr std::size_t kVector = 32;
+
+std::size_t whole_vectors(std::size_t n) {
+    return (n + kVector - 1) / kVector * kVector;
+}
+
+std::int64_t extent(std::size_t n) {
+    return static_cast<std::int64_t>(n);
+}
+
+Status read_shape(const GgufReader& reader, QwenFile& file) {
+    const auto size = [&](const std::string& key, std::int64_t max) -> Result<std::size_t> {
+        CLASP_ASSIGN_OR_RETURN(const std::int64_t value, read_integer(reader, "clip.vision." + key, 1, max));
+        return static_cast<std::size_t>(value);
+    };
+    VisionInfo& info = file.info;
+    CLASP_ASSIGN_OR_RETURN(info.image_size, size("image_size", kMaxQwenSide));
+    CLASP_ASSIGN_OR_RETURN(info.patch_size, size("patch_size", kMaxQwenPatch));
+    CLASP_ASSIGN_OR_RETURN(info.width, size("embedding_length", kMaxQwenWidth));
+    CLASP_ASSIGN_OR_RETURN(info.n_blocks, size("block_count", kMaxQwenBlocks));
+    CLASP_ASSIGN_OR_RETURN(info.n_heads, size("attention.head_count", extent(info.width)));
+    CLASP_ASSIGN_OR_RETURN(info.norm_epsilon,
+                           read_float(reader, "clip.vision.attention.layer_norm_epsilon", 0.0F, 1.0F));
+    CLASP_ASSIGN_OR_RETURN(const std::vector<float> mean,
+                           read_floats(reader, "clip.vision.image_mean", 3, -10.0F, 10.0F));
+    CLASP_ASSIGN_OR_RETURN(const std::vector<float> deviation,
+                           read_floats(reader, "clip.vision.image_std", 3, 1e-4F, 1e4F));
+    std::copy_n(mean.begin(), 3, info.mean.begin());
+    std::copy_n(deviation.begin(), 3, info.std.begin());
+    if (info.width % (4 * info.n_heads) != 0) {
+        return {Code::Corrupt, "the tower's width " + std::to_string(info.width) + " gives its " +
+                                   std::to_string(info.n_heads) +
+                                   " heads no width that divides by 4, as its rotation needs"};
+    }
+    CLASP_ASSIGN_OR_RETURN(
+        const std::int64_t merge,
+        value_or(read_integer(reader, "clip.vision.spatial_merge_size", 0, 1 << 20), kQwenMerge));
+    if (merge != kQwenMerge) {
+        return {Code::Unsupported, "clip.vision.spatial_merge_size is " + std::to_string(merge) + "; only " +
+                                       std::to_string(kQwenMerge) + " is supported"};
+    }
+    info.capabilities = {.has_class_token = false, .merge = static_cast<std::size_t>(kQwenMerge)};
+    return ok_status();
+}
+
+// A file that names another activation is not of this generation.
+Status read_qwen_activation(const GgufReader& reader, QwenFile& file) {
+    file.info.activation = file.generation->activation;
+    for (const auto& [key, meaning] :
+         {std::pair{"clip.use_gelu", Activation::Gelu}, {"clip.use_silu", Activation::Silu}}) {
+        const bool wanted = file.info.activation == meaning;
+        CLASP_ASSIGN_OR_RETURN(const bool is_set, value_or(read_flag(reader, key), false));
+        if (is_set == wanted) continue;
+        return {Code::Unsupported, std::string(key) + (is_set ? " is set" : " is not set") +
+                                       ", unlike in all towers of type " + file.info.projector_type};
+    }
+    return ok_status();
+}
+
+Status read_windows(const GgufReader& reader, QwenFile& file) {
+    const std::string key = "clip.vision.n_wa_pattern";
+    if (!file.generation->has_windows) {
+        if (reader.find(key) == nullptr) return ok_status();
+        return {Code::Unsupported,
+                key + " is set, but towers of type " + file.info.projector_type + " have no windows"};
+    }
+    CLASP_ASSIGN_OR_RETURN(const std::int64_t pattern,
+                           read_integer(reader, key, 1, extent(file.info.n_blocks)));
+    file.window_pattern = static_cast<std::size_t>(pattern);
+    // Converters do not write it; if one does, it is what the tower was trained with.
+    const auto token_side = extent(file.info.patch_size) * kQwenMerge;
+    CLASP_ASSIGN_OR_RETURN(
+        const std::int64_t pixels,
+        value_or(read_integer(reader, "clip.vision.window_size", 1, kMaxQwenSide), kWindowPixels));
+    if (pixels < token_side) {
+        return {Code::Corrupt, "windows of " + std::to_string(pixels) + " pixels hold no token of " +
+                                   std::to_string(token_side)};
+    }
+    file.window = static_cast<std::size_t>(pixels / token_side);
+    return ok_status();
+}
+
+// Old files have another number in feed_forward_length, so the first block's matrix tells.
+Result<std::size_t> find_ffn_width(const GgufReader& reader, const QwenFile& file) {
+    const std::string name = ffn_names(reader, "v.blk.0.", file.info.width).first + ".weight";
+    const GgufTensor* matrix = reader.find_tensor(name);
+    if (matrix == nullptr) return Status(Code::Corrupt, "tensor " + name + " is missing");
+    const std::int64_t rows = matrix->shape[1];
+    if (rows < 1 || rows > 8 * kMaxQwenWidth) {
+        return Status(Code::Corrupt, "tensor " + name + " has " + std::to_string(rows) +
+                                         " rows; the limit is " + std::to_string(8 * kMaxQwenWidth));
+    }
+    return static_cast<std::size_t>(rows);
+}
+
+// Lists the tensors of a file.
+class Lister {
+   public:
+    Lister(const GgufReader& reader, QwenFile& file) : reader_(reader), file_(file) {}
+
+    void list() {
+        const std::size_t width = file_.info.width;
+        kernel("v.patch_embd.weight");
+        kernel("v.patch_embd.weight.1");
+        for (std::size_t i = 0; i < file_.info.n_blocks; ++i) {
+            const std::string prefix = "v.blk." + std::to_string(i) + ".";
+            norm(prefix + "ln1", width);
+            norm(prefix + "ln2", width);
+            matrix(prefix + "qkv", {prefix + "attn_q", prefix + "attn_k", prefix + "attn_v"}, width, width);
+            matrix(prefix + "attn_out", {prefix + "attn_out"}, width, width);
+            feed_forward(prefix);
+        }
+        norm("v.post_ln", width);
+        file_.merger.add_specs(file_.specs);
+    }
+
+   private:
+    // llama.cpp multiplies patches with the kernel in half precision (single if the file has BF16), in rows
+    // of exactly this width: the same numbers need the same operands.
+    void kernel(const std::string& name) {
+        const auto side = extent(file_.info.patch_size);
+        file_.specs.push_back({.name = name,
+                               .parts = {name},
+                               .part_shape = {side, side, 3, extent(file_.info.width)},
+                               .use = WeightSpec::Use::Matrix,
+                               .width = extent(file_.patch_values()),
+                               .padded_width = extent(file_.padded_patch_values())});
+        const GgufTensor* stored = reader_.find_tensor(name);
+        const bool is_bf16 = stored != nullptr && stored->type == GGML_TYPE_BF16;
+        WeightSpec copy = file_.specs.back();
+        copy.name += ".llama_cpp";
+        copy.padded_width = 0;
+        copy.type = is_bf16 ? GGML_TYPE_F32 : GGML_TYPE_F16;
+        file_.specs.push_back(std::move(copy));
+    }
+
+    void values(const std::string& name, std::vector<std::string> parts, std::size_t width,
+                std::size_t padded = 0) {
+        file_.specs.push_back({.name = name,
+                               .parts = std::move(parts),
+                               .part_shape = {extent(width)},
+                               .width = extent(width),
+                               .padded_width = extent(padded)});
+    }
+
+    void norm(const std::string& name, std::size_t width) {
+        values(name + ".weight", {name + ".weight"}, width);
+        if (!file_.generation->has_rms_norms) values(name + ".bias", {name + ".bias"}, width);
+    }
+
+    // Rows of the parts stand one below the other; padding is per part.
+    void matrix(const std::string& name, const std::vector<std::string>& parts, std::size_t width,
+                std::size_t rows, std::size_t padded_width = 0, std::size_t padded_rows = 0) {
+        std::vector<std::string> weights;
+        std::vector<std::string> biases;
+        for (const std::string& part : parts) {
+            weights.push_back(part + ".weight");
+            biases.push_back(part + ".bias");
+        }
+        file_.specs.push_back({.name = name + ".weight",
+                               .parts = std::move(weights),
+                               .part_shape = {extent(width), extent(rows)},
+                               .use = WeightSpec::Use::Matrix,
+                               .width = extent(width),
+                               .padded_width = extent(padded_width),
+                               .padded_rows = extent(padded_rows)});
+        values(name + ".bias", std::move(biases), rows, padded_rows);
+    }
+
+    // With a gate it stands above `up` in one matrix, so that one product gives both.
+    void feed_forward(const std::string& prefix) {
+        const std::size_t width = file_.info.width;
+        const std::size_t ffn = file_.info.ffn_width;
+        const std::size_t padded = file_.padded_ffn_width();
+        const FfnNames names = ffn_names(reader_, prefix, width);
+        std::vector<std::string> first = {names.first};
+        if (file_.generation->has_gate) first.insert(first.begin(), prefix + "ffn_gate");
+        matrix(prefix + "fc1", first, width, ffn, 0, padded);
+        matrix(prefix + "fc2", {names.second}, ffn, width, padded, 0);
+    }
+
+    const GgufReader& reader_;
+    QwenFile& file_;
+};
+
+std::size_t count_parameters(const GgufReader& reader, const std::vector<WeightSpec>& specs) {
+    std::size_t n = 0;
+    for (const WeightSpec& spec : specs) {
+        if (spec.type) continue;  // a second copy
+        for (const std::string& part : spec.parts) {
+            std::size_t count = 1;
+            for (const std::int64_t side : reader.find_tensor(part)->shape) {
+                count *= static_cast<std::size_t>(side);
+            }
+            n += count;
+        }
+    }
+    return n;
+}
+
+}  // namespace
+
+std::size_t QwenFile::padded_ffn_width() const {
+    return whole_vectors(info.ffn_width);
+}
+
+std::size_t QwenFile::padded_patch_values() const {
+    return whole_vectors(patch_values());
+}
+
+Result<QwenFile> read_qwen_file(const GgufReader& reader, const QwenGeneration& generation) {
+    QwenFile file;
+    file.generation = &generation;
+    VisionInfo& info = file.info;
+    info.family = generation.family;
+    info.projector_type = generation.projector_type;
+    CLASP_RETURN_IF_ERROR(read_shape(reader, file));
+    CLASP_RETURN_IF_ERROR(read_qwen_activation(reader, file));
+    CLASP_RETURN_IF_ERROR(read_windows(reader, file));
+    info.feature_layer = info.llama_cpp_feature_layer = info.n_blocks - 1;
+    const std::size_t n_merged = info.capabilities.merge * info.capabilities.merge;
+    CLASP_ASSIGN_OR_RETURN(file.merger, MlpProjector::open(reader, n_merged * info.width));
+    info.projector_width = file.merger.hidden_width();
+    info.output_width = file.merger.output_width();
+    CLASP_ASSIGN_OR_RETURN(info.ffn_width, find_ffn_width(reader, file));
+    Lister(reader, file).list();
+    for (const WeightSpec& spec : file.specs) CLASP_RETURN_IF_ERROR(check_spec(reader, spec));
+    info.weight_type = common_type(reader, file.specs);
+    info.n_parameters = count_parameters(reader, file.specs);
+    return file;
+}
+
+}  // namespace clasp::model
