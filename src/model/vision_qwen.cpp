@@ -17,8 +17,7 @@ namespace clasp::model {
 
 namespace {
 
-constexpr std::size_t kLlamaCppMinTokens = 8;
-constexpr std::size_t kLlamaCppMaxTokens = 4096;
+constexpr TokenRange kLlamaCppTokens = {8, 4096};
 constexpr float kRotationBase = 10000.0F;
 
 std::int64_t ggml_size(std::size_t n) {
@@ -82,7 +81,7 @@ class QwenTower final : public VisionTower {
     [[nodiscard]] const VisionInfo& info() const override { return file_.info; }
     [[nodiscard]] const std::vector<WeightSpec>& specs() const override { return file_.specs; }
     void bind(const WeightStore& store) override;
-    [[nodiscard]] Result<VisionPlan> plan(PixelSize picture, Compat compat) const override;
+    [[nodiscard]] Result<VisionPlan> plan(PixelSize picture, const PlanOptions& options) const override;
     EncoderGraph build_encoder(ggml_context* context, ggml_cgraph* graph, const PiecePixels& piece,
                                const EncodeRequest& request) const override;
     ProjectorGraph build_projector(ggml_context* context, ggml_tensor* fused, const PieceShape& shape,
@@ -90,7 +89,7 @@ class QwenTower final : public VisionTower {
     [[nodiscard]] std::size_t max_nodes() const override { return 128 + 96 * file_.info.n_blocks; }
 
    private:
-    [[nodiscard]] Result<PixelSize> resized(PixelSize picture, Compat compat) const;
+    [[nodiscard]] Result<PixelSize> resized(PixelSize picture, const PlanOptions& options) const;
     [[nodiscard]] QwenNorm bind_norm(const WeightStore& store, const std::string& name) const;
     ggml_tensor* norm(ggml_context* context, ggml_tensor* x, const QwenNorm& by) const;
     [[nodiscard]] std::vector<float> patch_rows(const PiecePixels& piece, const PatchOrder& order,
@@ -137,7 +136,7 @@ Result<std::unique_ptr<VisionTower>> QwenTower::open(const GgufReader& reader,
                          .scale = 1.0F / std::sqrt(static_cast<float>(head_width))};
     tower->llama_cpp_patches_are_half_ = reader.find_tensor("v.patch_embd.weight")->type != GGML_TYPE_BF16;
     const auto side = static_cast<int>(info.image_size);
-    CLASP_ASSIGN_OR_RETURN(const PixelSize usual, tower->resized({side, side}, Compat::Original));
+    CLASP_ASSIGN_OR_RETURN(const PixelSize usual, tower->resized({side, side}, {}));
     const auto token_side = static_cast<int>(info.patch_size * info.capabilities.merge);
     info.grid = {static_cast<std::size_t>(usual.height / token_side),
                  static_cast<std::size_t>(usual.width / token_side)};
@@ -169,18 +168,21 @@ void QwenTower::bind(const WeightStore& store) {
     file_.merger.bind(store);
 }
 
-Result<PixelSize> QwenTower::resized(PixelSize picture, Compat compat) const {
-    SmartResize rule;
-    rule.token_side = static_cast<int>(file_.info.patch_size * file_.info.capabilities.merge);
-    const bool is_original = compat == Compat::Original;
-    rule.min_tokens = is_original ? file_.generation->min_tokens : kLlamaCppMinTokens;
-    rule.max_tokens = is_original ? file_.generation->max_tokens : kLlamaCppMaxTokens;
-    return smart_resize(picture, rule, compat);
+Result<PixelSize> QwenTower::resized(PixelSize picture, const PlanOptions& options) const {
+    const bool is_original = options.compat == Compat::Original;
+    const TokenRange usual = is_original ? *file_.info.token_range : kLlamaCppTokens;
+    const PictureDetail& detail = options.detail;
+    return smart_resize(picture,
+                        {.token_side = static_cast<int>(file_.info.patch_size * file_.info.capabilities.merge),
+                         .min_tokens = detail.min_tokens != 0 ? detail.min_tokens : usual.min,
+                         .max_tokens = detail.max_tokens != 0 ? detail.max_tokens : usual.max},
+                        options.compat);
 }
 
 // The original stretches the picture by the few pixels that are missing; llama.cpp pads with black.
-Result<VisionPlan> QwenTower::plan(PixelSize picture, Compat compat) const {
-    CLASP_ASSIGN_OR_RETURN(const PixelSize size, resized(picture, compat));
+Result<VisionPlan> QwenTower::plan(PixelSize picture, const PlanOptions& options) const {
+    CLASP_ASSIGN_OR_RETURN(const PixelSize size, resized(picture, options));
+    const Compat compat = options.compat;
     const image::Fit fit = compat == Compat::Original
                                ? image::stretch_fit(size, image::Filter::Bicubic)
                                : image::padded_fit(picture, size, {0, 0, 0}, image::Filter::Bicubic, compat);

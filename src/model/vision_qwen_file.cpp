@@ -18,6 +18,7 @@ constexpr std::int64_t kMaxQwenBlocks = 512;
 constexpr std::int64_t kQwenMerge = 2;
 constexpr std::int64_t kWindowPixels = 112;
 constexpr std::size_t kVector = 32;
+constexpr std::size_t kPaperMinTokens = 1280;  // of the evaluation suite that the paper used
 
 std::size_t whole_vectors(std::size_t n) {
     return (n + kVector - 1) / kVector * kVector;
@@ -233,6 +234,10 @@ Result<QwenFile> read_qwen_file(const GgufReader& reader, const QwenGeneration& 
     VisionInfo& info = file.info;
     info.family = generation.family;
     info.projector_type = generation.projector_type;
+    info.profile = generation.profile;
+    info.token_range = generation.tokens;
+    info.paper_token_range = TokenRange{kPaperMinTokens, generation.tokens.max};
+    info.words = {.after = "", .system = "You are a helpful assistant."};
     CLASP_RETURN_IF_ERROR(read_shape(reader, file));
     CLASP_RETURN_IF_ERROR(read_qwen_activation(reader, file));
     CLASP_RETURN_IF_ERROR(read_windows(reader, file));

@@ -22,20 +22,19 @@ struct QwenGeneration {
     bool has_gate = false;       // feed-forward part with a gate
     bool has_windows = false;    // most blocks see windows alone
     Activation activation = Activation::QuickGelu;
-    std::size_t min_tokens = 0;  // of a picture, by the original's processor
-    std::size_t max_tokens = 0;
+    TokenRange tokens;              // of a picture, by the original's processor
+    std::string_view profile = {};  // VisionInfo::profile
 };
 
 inline constexpr QwenGeneration kQwen2Vl = {
-    .projector_type = "qwen2vl_merger", .family = "qwen2-vl", .min_tokens = 4, .max_tokens = 16384};
+    .projector_type = "qwen2vl_merger", .family = "qwen2-vl", .tokens = {4, 16384}, .profile = "qwen2.5-vl"};
 inline constexpr QwenGeneration kQwen25Vl = {.projector_type = "qwen2.5vl_merger",
                                              .family = "qwen2.5-vl",
                                              .has_rms_norms = true,
                                              .has_gate = true,
                                              .has_windows = true,
                                              .activation = Activation::Silu,
-                                             .min_tokens = 4,
-                                             .max_tokens = 16384};
+                                             .tokens = {4, 16384}, .profile = "qwen2.5-vl"};
 
 struct QwenFile {
     const QwenGeneration* generation = nullptr;

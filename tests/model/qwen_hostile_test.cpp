@@ -35,7 +35,7 @@ Status use_qwen(const std::string& file) {
     const auto model = VisionModel::load_bytes(bytes_of(file), {}, compute);
     if (!model.ok()) return model.status();
     const auto session = VisionSession::create(*model);
-    const auto plan = (*model)->plan({40, 24}, Compat::Original);
+    const auto plan = (*model)->plan({40, 24}, {});
     if (!plan.ok()) return plan.status();
     const auto pieces = (*model)->preprocess(test::random_picture({40, 24}, 1), *plan, Compat::Original);
     if (!pieces.ok()) return pieces.status();
@@ -119,7 +119,7 @@ TEST(QwenHostile, ValuesThatAreNotFiniteAreNamed) {
 TEST(QwenHostile, ThinPicturesAreRefusedAndSmallOnesAreNot) {
     const std::string file = tiny_qwen(QwenKind::Qwen25);
     const auto layout = [&](PixelSize picture, Compat compat) {
-        return plan_vision(bytes_of(file), picture, compat);
+        return plan_vision(bytes_of(file), picture, {.compat = compat});
     };
     EXPECT_EQ(layout({1, 1}, Compat::Original)->grid, (Grid{2, 2}));
     EXPECT_EQ(layout({1, 1}, Compat::LlamaCpp)->grid, (Grid{3, 3}));

@@ -150,7 +150,7 @@ TEST(QwenTower, PlansPicturesOfAnyShape) {
     EXPECT_EQ(info.capabilities.merge, 2U);
     EXPECT_FALSE(info.capabilities.has_class_token);
     EXPECT_EQ(info.grid, (Grid{4, 4}));
-    const auto plan = loaded.model->plan({640, 480}, Compat::Original);
+    const auto plan = loaded.model->plan({640, 480}, {});
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     EXPECT_EQ(plan->layout.grid, (Grid{17, 23}));
     EXPECT_EQ(plan->layout.n_tokens(), 391U);
@@ -161,11 +161,11 @@ TEST(QwenTower, PlansPicturesOfAnyShape) {
     EXPECT_EQ(plan->arrangement[0].text, "<|vision_start|>");
     EXPECT_EQ(plan->arrangement[2].text, "<|vision_end|>");
     // llama.cpp keeps the aspect and pads, so its tokens reach beyond the picture.
-    const auto padded = loaded.model->plan({640, 488}, Compat::LlamaCpp);
+    const auto padded = loaded.model->plan({640, 488}, {.compat = Compat::LlamaCpp});
     ASSERT_TRUE(padded.ok());
     EXPECT_EQ(padded->layout.resized, (PixelSize{625, 476}));
     EXPECT_LT(padded->layout.regions[0].area.left, 0.0);
-    const auto thread = loaded.model->plan({1, 65535}, Compat::Original);
+    const auto thread = loaded.model->plan({1, 65535}, {});
     ASSERT_FALSE(thread.ok());
     EXPECT_EQ(thread.status().code(), Code::InvalidArgument);
 }

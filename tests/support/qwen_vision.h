@@ -65,7 +65,7 @@ inline Image random_picture(PixelSize size, std::uint32_t seed) {
 
 // The one piece of a picture.
 inline model::PiecePixels piece_of(const model::VisionModel& model, const Image& picture, Compat compat) {
-    const auto plan = model.plan({picture.width, picture.height}, compat);
+    const auto plan = model.plan({picture.width, picture.height}, {.compat = compat});
     EXPECT_TRUE(plan.ok()) << plan.status().message();
     auto pieces = model.preprocess(picture, *plan, compat);
     EXPECT_TRUE(pieces.ok()) << pieces.status().message();
