@@ -26,10 +26,11 @@ struct Planes {
         const auto number = static_cast<std::int32_t>(place);
         return model::grid_offsets(std::span(&number, 1), columns).front();
     }
+    [[nodiscard]] std::int32_t extent() const { return model::grid_extent(rows, columns); }
     void give(const ArrangedImage::Rows& rows_of_part, PromptPart& part) const {
         if (!is_used()) return;
         part.offsets = rows_of_part.offsets;
-        part.n_positions = model::grid_extent(rows, columns);
+        part.n_positions = extent();
     }
 };
 
@@ -111,7 +112,7 @@ class Arranger {
     }
 
     void add_tokens(std::size_t count) {
-        const std::size_t width = image_.values.size() / image_.n_tokens();
+        const std::size_t width = vision_.info().output_width;
         const auto begin = static_cast<std::size_t>(rows().n_unpruned);
         for (; next_ < order_.size() && place_of(image_, order_[next_]) < seen_ + count; ++next_) {
             const std::size_t token = order_[next_];
@@ -146,7 +147,8 @@ class Arranger {
 
     void add_part(const ArrangedImage::Rows& rows) {
         if (rows.tokens.empty() && rows.places.empty()) {
-            result_.n_lost_behind += rows.n_unpruned;
+            const bool has_grid = planes_.is_used() && rows.n_unpruned > 0;
+            result_.n_lost_behind += has_grid ? planes_.extent() : rows.n_unpruned;
             return;
         }
         PromptPart part;

@@ -172,11 +172,12 @@ Result<PixelSize> QwenTower::resized(PixelSize picture, const PlanOptions& optio
     const bool is_original = options.compat == Compat::Original;
     const TokenRange usual = is_original ? *file_.info.token_range : kLlamaCppTokens;
     const PictureDetail& detail = options.detail;
-    return smart_resize(picture,
-                        {.token_side = static_cast<int>(file_.info.patch_size * file_.info.capabilities.merge),
-                         .min_tokens = detail.min_tokens != 0 ? detail.min_tokens : usual.min,
-                         .max_tokens = detail.max_tokens != 0 ? detail.max_tokens : usual.max},
-                        options.compat);
+    return smart_resize(
+        picture,
+        {.token_side = static_cast<int>(file_.info.patch_size * file_.info.capabilities.merge),
+         .min_tokens = detail.min_tokens != 0 ? detail.min_tokens : usual.min,
+         .max_tokens = detail.max_tokens != 0 ? detail.max_tokens : usual.max},
+        options.compat);
 }
 
 // The original stretches the picture by the few pixels that are missing; llama.cpp pads with black.

@@ -34,7 +34,8 @@ inline constexpr QwenGeneration kQwen25Vl = {.projector_type = "qwen2.5vl_merger
                                              .has_gate = true,
                                              .has_windows = true,
                                              .activation = Activation::Silu,
-                                             .tokens = {4, 16384}, .profile = "qwen2.5-vl"};
+                                             .tokens = {4, 16384},
+                                             .profile = "qwen2.5-vl"};
 
 struct QwenFile {
     const QwenGeneration* generation = nullptr;

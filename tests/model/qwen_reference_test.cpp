@@ -160,6 +160,12 @@ TEST(QwenTower, PlansPicturesOfAnyShape) {
     ASSERT_EQ(plan->arrangement.size(), 3U);
     EXPECT_EQ(plan->arrangement[0].text, "<|vision_start|>");
     EXPECT_EQ(plan->arrangement[2].text, "<|vision_end|>");
+    const auto finer = loaded.model->plan({640, 480}, {.detail = {.preset = "paper"}});
+    ASSERT_TRUE(finer.ok()) << finer.status().message();
+    EXPECT_EQ(finer->layout.n_tokens(), 1302U);
+    const auto coarser = loaded.model->plan({1920, 1080}, {.detail = {.max_tokens = 1280}});
+    ASSERT_TRUE(coarser.ok()) << coarser.status().message();
+    EXPECT_EQ(coarser->layout.n_tokens(), 1222U);
     // llama.cpp keeps the aspect and pads, so its tokens reach beyond the picture.
     const auto padded = loaded.model->plan({640, 488}, {.compat = Compat::LlamaCpp});
     ASSERT_TRUE(padded.ok());

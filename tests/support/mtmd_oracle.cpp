@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 #include <random>
 #include <string_view>
 
@@ -67,6 +68,70 @@ std::vector<float> MtmdOracle::encode_picture(std::span<const std::uint8_t> rgb,
         tokens.insert(tokens.end(), values, values + mtmd_input_chunk_get_n_tokens(chunk) * output_width);
     }
     return tokens;
+}
+
+llama_pos MtmdOracle::read_prompt(llama_context* into, const std::string& prompt,
+                                  std::span<const Image> pictures) {
+    std::vector<std::unique_ptr<mtmd_bitmap, void (*)(mtmd_bitmap*)>> owned;
+    std::vector<const mtmd_bitmap*> bitmaps;
+    for (const Image& picture : pictures) {
+        owned.emplace_back(mtmd_bitmap_init(static_cast<std::uint32_t>(picture.width),
+                                            static_cast<std::uint32_t>(picture.height), picture.rgb.data()),
+                           mtmd_bitmap_free);
+        bitmaps.push_back(owned.back().get());
+    }
+    const std::unique_ptr<mtmd_input_chunks, void (*)(mtmd_input_chunks*)> chunks(mtmd_input_chunks_init(),
+                                                                                  mtmd_input_chunks_free);
+    const mtmd_input_text text = {
+        .text = prompt.c_str(), .text_len = prompt.size(), .add_special = true, .parse_special = true};
+    if (mtmd_tokenize(context_.get(), chunks.get(), &text, bitmaps.data(), bitmaps.size()) != 0) return -1;
+    llama_pos next = 0;
+    for (std::size_t i = 0; i < mtmd_input_chunks_size(chunks.get()); ++i) {
+        const mtmd_input_chunk* chunk = mtmd_input_chunks_get(chunks.get(), i);
+        const bool is_image = mtmd_input_chunk_get_type(chunk) == MTMD_INPUT_CHUNK_TYPE_IMAGE;
+        if (!(is_image ? read_image(into, chunk, next) : read_text(into, chunk, next))) return -1;
+        next += mtmd_input_chunk_get_n_pos(chunk);
+    }
+    return next;
+}
+
+bool MtmdOracle::read_text(llama_context* into, const mtmd_input_chunk* chunk, llama_pos first) {
+    std::size_t n = 0;
+    const llama_token* tokens = mtmd_input_chunk_get_tokens_text(chunk, &n);
+    return read_tokens(into, {tokens, n}, first);
+}
+
+bool MtmdOracle::read_tokens(llama_context* into, std::span<const llama_token> tokens, llama_pos first) {
+    std::vector<llama_token> ids(tokens.begin(), tokens.end());
+    std::vector<llama_pos> positions(ids.size());
+    std::iota(positions.begin(), positions.end(), first);
+    llama_batch batch = llama_batch_get_one(ids.data(), static_cast<std::int32_t>(ids.size()));
+    batch.pos = positions.data();
+    return llama_decode(into, batch) == 0;
+}
+
+// As libmtmd's own helper does it, but for one picture as one batch.
+bool MtmdOracle::read_image(llama_context* into, const mtmd_input_chunk* chunk, llama_pos first) {
+    if (mtmd_encode_chunk(context_.get(), chunk) != 0) return false;
+    const mtmd_image_tokens* image = mtmd_input_chunk_get_tokens_image(chunk);
+    const std::size_t n = mtmd_input_chunk_get_n_tokens(chunk);
+    const bool has_planes = mtmd_decode_use_mrope(context_.get());
+    std::vector<llama_pos> positions(has_planes ? 4 * n : n);
+    for (std::size_t i = 0; i < n; ++i) {
+        if (has_planes) {
+            const mtmd_decoder_pos at = mtmd_image_tokens_get_decoder_pos(image, first, i);
+            positions[i] = static_cast<llama_pos>(at.t);
+            positions[n + i] = static_cast<llama_pos>(at.y);
+            positions[2 * n + i] = static_cast<llama_pos>(at.x);
+        } else {
+            positions[i] = first + static_cast<llama_pos>(i);
+        }
+    }
+    llama_batch batch = {};
+    batch.n_tokens = static_cast<std::int32_t>(n);
+    batch.embd = mtmd_get_output_embd(context_.get());
+    batch.pos = positions.data();
+    return llama_decode(into, batch) == 0;
 }
 
 std::vector<std::uint8_t> random_rgb(std::size_t size, std::uint64_t seed) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "clasp/image.h"
 #include "mtmd.h"
 
 namespace clasp::test {
@@ -26,12 +27,19 @@ class MtmdOracle {
     // The same for a picture of any shape: the tokens of its chunks one after the other, without words.
     std::vector<float> encode_picture(std::span<const std::uint8_t> rgb, std::size_t width,
                                       std::size_t height, std::size_t output_width);
+    // A whole prompt through libmtmd and libllama, with mtmd_default_marker() where each picture stands;
+    // `into` must be empty and of the text model given. Returns the position after it, or -1 on failure.
+    llama_pos read_prompt(llama_context* into, const std::string& prompt, std::span<const Image> pictures);
+    // One more piece of text behind it. False on failure.
+    static bool read_tokens(llama_context* into, std::span<const llama_token> tokens, llama_pos first);
     // Outputs of blocks seen by the last chunk that was encoded: all rows, in llama.cpp's order.
     [[nodiscard]] const std::map<std::size_t, std::vector<float>>& layers() const { return layers_; }
     // Time of the encoder and projector alone in the last chunk.
     [[nodiscard]] double encode_ms() const { return encode_ms_; }
 
    private:
+    static bool read_text(llama_context* into, const mtmd_input_chunk* chunk, llama_pos first);
+    bool read_image(llama_context* into, const mtmd_input_chunk* chunk, llama_pos first);
     static bool observe(ggml_tensor* tensor, bool ask, void* user);
 
     struct Free {
