@@ -31,7 +31,8 @@ struct VisionFileInfo {
     std::string projector;
     std::size_t image_size = 0;
     std::size_t patch_size = 0;
-    Grid grid;
+    std::size_t merge = 1;  // merge x merge patches become a token
+    Grid grid;              // of tokens
     std::size_t n_blocks = 0;
     std::size_t width = 0;
     std::size_t n_heads = 0;

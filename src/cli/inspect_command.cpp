@@ -43,6 +43,7 @@ Json as_json(const GgufFileInfo& info) {
                           {"projector", vision.projector},
                           {"image_size", vision.image_size},
                           {"patch_size", vision.patch_size},
+                          {"merge", vision.merge},
                           {"blocks", vision.n_blocks},
                           {"width", vision.width},
                           {"heads", vision.n_heads},
@@ -73,6 +74,13 @@ std::string shown(const std::string& text) {
     return base::printable(text, kLongest);
 }
 
+// What the cells of a tower's grid are.
+std::string patches_of(const VisionFileInfo& vision) {
+    const std::string side = std::to_string(vision.merge);
+    const std::string patches = " patches of " + std::to_string(vision.patch_size);
+    return vision.merge == 1 ? patches : " tokens of " + side + " x " + side + patches;
+}
+
 void print(const GgufFileInfo& info, Console& console) {
     std::ostream& out = console.out;
     out << base::printable(info.path) << '\n'
@@ -97,7 +105,7 @@ void print(const GgufFileInfo& info, Console& console) {
         const VisionFileInfo& vision = *info.vision;
         out << "  vision tower   " << shown(vision.family) << ", " << vision.n_blocks << " blocks of width "
             << vision.width << ", " << vision.image_size << " px in " << vision.grid.height << " x "
-            << vision.grid.width << " patches of " << vision.patch_size << " px\n"
+            << vision.grid.width << patches_of(vision) << " px\n"
             << "  feature layer  " << vision.feature_layer << " (llama.cpp reads "
             << vision.llama_cpp_feature_layer << "), projector " << shown(vision.projector) << " to width "
             << vision.output_width << '\n';

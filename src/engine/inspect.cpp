@@ -45,6 +45,7 @@ Status read_vision(std::span<const std::byte> bytes, GgufFileInfo& info) {
     out.projector = vision.projector_type;
     out.image_size = vision.image_size;
     out.patch_size = vision.patch_size;
+    out.merge = vision.capabilities.merge;
     out.grid = vision.grid;
     out.n_blocks = vision.n_blocks;
     out.width = vision.width;
