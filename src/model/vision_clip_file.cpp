@@ -13,7 +13,6 @@ namespace {
 constexpr std::int64_t kMaxImageSize = 4096;
 constexpr std::int64_t kMaxVisionWidth = 1 << 15;
 constexpr std::int64_t kMaxBlocks = 512;
-constexpr std::int64_t kMaxTokens = 1 << 14;
 
 std::int64_t signed_size(std::size_t n) {
     return static_cast<std::int64_t>(n);
@@ -53,15 +52,12 @@ Status read_feature_layer(const GgufReader& reader, VisionInfo& info) {
 
 }  // namespace
 
-Result<VisionInfo> read_clip_info(const GgufReader& reader) {
+Result<VisionInfo> read_vit_info(const GgufReader& reader) {
     const auto size = [&](const char* key, std::int64_t max) -> Result<std::size_t> {
         CLASP_ASSIGN_OR_RETURN(const std::int64_t value, read_integer(reader, key, 1, max));
         return static_cast<std::size_t>(value);
     };
     VisionInfo info;
-    info.family = "clip-vit";
-    info.profile = "llava";
-    info.projector_type = "mlp";
     CLASP_ASSIGN_OR_RETURN(info.image_size, size("clip.vision.image_size", kMaxImageSize));
     CLASP_ASSIGN_OR_RETURN(info.patch_size, size("clip.vision.patch_size", signed_size(info.image_size)));
     CLASP_ASSIGN_OR_RETURN(info.width, size("clip.vision.embedding_length", kMaxVisionWidth));
@@ -79,13 +75,22 @@ Result<VisionInfo> read_clip_info(const GgufReader& reader) {
     }
     const std::size_t side = info.image_size / info.patch_size;
     info.grid = {.height = side, .width = side};
-    info.capabilities = {.has_class_token = true, .merge = 1, .merges_inside = true};
-    if (signed_size(side * side) > kMaxTokens) {
+    if (side * side > kMaxVisionTokens) {
         return Status(Code::Corrupt, "the tower makes " + std::to_string(side * side) +
-                                         " tokens; the limit is " + std::to_string(kMaxTokens));
+                                         " tokens; the limit is " + std::to_string(kMaxVisionTokens));
     }
+    return info;
+}
+
+Result<VisionInfo> read_clip_info(const GgufReader& reader) {
+    CLASP_ASSIGN_OR_RETURN(VisionInfo info, read_vit_info(reader));
+    info.family = "clip-vit";
+    info.profile = "llava";
+    info.projector_type = "mlp";
+    info.capabilities = {.has_class_token = true, .merge = 1, .merges_inside = true};
     CLASP_RETURN_IF_ERROR(read_feature_layer(reader, info));
-    CLASP_ASSIGN_OR_RETURN(info.tiles, read_tile_rule(reader, info.image_size, side, kMaxTokens));
+    CLASP_ASSIGN_OR_RETURN(info.tiles,
+                           read_tile_rule(reader, info.image_size, info.grid.width, kMaxVisionTokens));
     return info;
 }
 
@@ -96,15 +101,22 @@ FfnNames ffn_names(const GgufReader& reader, const std::string& prefix, std::siz
     return {prefix + "ffn_up", prefix + "ffn_down"};
 }
 
-std::string common_type(const GgufReader& reader, const std::vector<WeightSpec>& specs) {
+void count_weights(const GgufReader& reader, const std::vector<WeightSpec>& specs, VisionInfo& info) {
     std::map<ggml_type, std::size_t> counts;
+    info.n_parameters = 0;
     for (const WeightSpec& spec : specs) {
-        if (spec.use != WeightSpec::Use::Matrix) continue;
-        for (const std::string& part : spec.parts) ++counts[reader.find_tensor(part)->type];
+        for (const std::string& part : spec.parts) {
+            const GgufTensor& tensor = *reader.find_tensor(part);
+            if (spec.use == WeightSpec::Use::Matrix) ++counts[tensor.type];
+            if (spec.type) continue;  // a second copy
+            std::size_t count = 1;
+            for (const std::int64_t n : tensor.shape) count *= static_cast<std::size_t>(n);
+            info.n_parameters += count;
+        }
     }
     const auto most = std::max_element(counts.begin(), counts.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
-    return most == counts.end() ? "" : ggml_type_name(most->first);
+    info.weight_type = most == counts.end() ? "" : ggml_type_name(most->first);
 }
 
 }  // namespace clasp::model

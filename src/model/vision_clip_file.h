@@ -12,8 +12,14 @@
 
 namespace clasp::model {
 
+// The keys that all vision transformers have, with a square grid of patches as tokens.
+Result<VisionInfo> read_vit_info(const GgufReader& reader);
+
 // All but what the tensors tell: widths of the projector, types, counts.
 Result<VisionInfo> read_clip_info(const GgufReader& reader);
+
+// A picture has no more tokens than this.
+inline constexpr std::size_t kMaxVisionTokens = std::size_t{1} << 14;
 
 // fc1 and fc2 of a block by their names in the file. Old converters swapped the two; the one that takes
 // the tower's width is fc1.
@@ -23,7 +29,8 @@ struct FfnNames {
 };
 FfnNames ffn_names(const GgufReader& reader, const std::string& prefix, std::size_t width);
 
-// The most common type of the matrices that a tower uses.
-std::string common_type(const GgufReader& reader, const std::vector<WeightSpec>& specs);
+// The most common type of the matrices that a tower uses, and the number of its parameters. The specs have
+// been checked.
+void count_weights(const GgufReader& reader, const std::vector<WeightSpec>& specs, VisionInfo& info);
 
 }  // namespace clasp::model
