@@ -66,6 +66,7 @@ std::string marked(const Message& message, std::size_t first, const std::string&
 struct MarkedMessage {
     Role role;
     std::string text;
+    bool begins_with_image = false;
 };
 
 std::vector<MarkedMessage> marked(std::span<const Message> messages, const model::PictureWords& words) {
@@ -75,7 +76,8 @@ std::vector<MarkedMessage> marked(std::span<const Message> messages, const model
     }
     std::size_t n_parts = 0;
     for (const Message& message : messages) {
-        result.push_back({message.role, marked(message, n_parts, words.after)});
+        const bool begins_with_image = !message.parts.empty() && message.parts.front().image.has_value();
+        result.push_back({message.role, marked(message, n_parts, words.after), begins_with_image});
         n_parts += message.parts.size();
     }
     return result;
@@ -97,9 +99,26 @@ std::string render_vicuna(std::string_view usual_system, std::span<const MarkedM
     return text;
 }
 
+// As the authors of SmolVLM write a conversation. libllama's rendering has a space before every picture, and
+// system messages without a name.
+std::string render_smolvlm(std::span<const MarkedMessage> messages) {
+    std::string text = "<|im_start|>";
+    for (const MarkedMessage& message : messages) {
+        std::string role(role_name(message.role));
+        role.front() = static_cast<char>(role.front() - 'a' + 'A');
+        text += role + (message.begins_with_image ? ":" : ": ") + message.text + "<end_of_utterance>\n";
+    }
+    return text + "Assistant:";
+}
+
+bool is_smolvlm(std::string_view chat_template) {
+    return chat_template == "smolvlm" || chat_template.find("<end_of_utterance>") != std::string_view::npos;
+}
+
 // Nothing when libllama does not know the template.
 std::optional<std::string> render_known(const std::string& chat_template,
                                         std::span<const MarkedMessage> messages) {
+    if (is_smolvlm(chat_template)) return render_smolvlm(messages);
     std::vector<llama_chat_message> turns;
     for (const MarkedMessage& message : messages) {
         turns.push_back({role_name(message.role).data(), message.text.c_str()});
@@ -181,11 +200,13 @@ Result<RenderedChat> render_chat(const model::TextModel& model, std::span<const 
             }
             add_template(rest.substr(0, at));
             rest.remove_prefix(at + wanted.size());
+            if (part.image) add_template(options.words.gap);
             ChatSegment segment;
             segment.kind = part.image ? ChatSegment::Kind::Image : ChatSegment::Kind::Said;
             segment.text = part.text;
             segment.is_question = &message == &messages.back();
             chat.segments.push_back(std::move(segment));
+            if (part.image) add_template(options.words.gap);
         }
     }
     add_template(rest);

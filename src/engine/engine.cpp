@@ -125,9 +125,11 @@ std::size_t count_text(const engine::Prompt& prompt) {
 }
 
 // A model that can see writes all its conversations in one way.
-engine::PromptOptions prompt_options(const model::VisionModel* vision) {
+engine::PromptOptions prompt_options(const model::VisionModel* vision, Compat compat) {
     if (vision == nullptr) return {};
-    return {.chat_template = {}, .words = vision->info().words};
+    engine::PromptOptions options = {.chat_template = {}, .words = vision->info().words};
+    if (compat == Compat::LlamaCpp) options.words.gap.clear();
+    return options;
 }
 
 // What is known once the headers of the pictures are read.
@@ -383,8 +385,9 @@ Result<Answer> Engine::answer_request(const State& state, const AskRequest& requ
 
     std::vector<std::string> notes = plan.notes;
     if (state.vision == nullptr) notes.emplace_back(kNoVisionFile);
-    CLASP_ASSIGN_OR_RETURN(const engine::Prompt prompt,
-                           engine::build_prompt(*state.text, messages, prompt_options(state.vision.get())));
+    CLASP_ASSIGN_OR_RETURN(
+        const engine::Prompt prompt,
+        engine::build_prompt(*state.text, messages, prompt_options(state.vision.get(), request.compat)));
     if (!prompt.note.empty()) notes.push_back(prompt.note);
     std::vector<engine::PlannedPicture> pictures;
     if (!is_text_only) {

@@ -33,6 +33,9 @@ struct TokenRange {
 // How pictures and conversations about them are written.
 struct PictureWords {
     std::string after = "\n";  // what the template says behind a picture; plans bring marks of their own
+    // What it says before a picture and, after that, behind it; not with llama.cpp's numbers. It is one text
+    // with the words around it, which a plan's marks are not.
+    std::string gap = {};
     std::string system = {};  // the usual system text, where nobody gives one; empty: none, or the template's
     std::string chat_template =
         {};  // as PromptOptions has it, for files that bring none; empty: the decoder's
