@@ -203,21 +203,6 @@ class Lister {
     QwenFile& file_;
 };
 
-std::size_t count_parameters(const GgufReader& reader, const std::vector<WeightSpec>& specs) {
-    std::size_t n = 0;
-    for (const WeightSpec& spec : specs) {
-        if (spec.type) continue;  // a second copy
-        for (const std::string& part : spec.parts) {
-            std::size_t count = 1;
-            for (const std::int64_t side : reader.find_tensor(part)->shape) {
-                count *= static_cast<std::size_t>(side);
-            }
-            n += count;
-        }
-    }
-    return n;
-}
-
 }  // namespace
 
 std::size_t QwenFile::padded_ffn_width() const {
@@ -243,14 +228,13 @@ Result<QwenFile> read_qwen_file(const GgufReader& reader, const QwenGeneration& 
     CLASP_RETURN_IF_ERROR(read_windows(reader, file));
     info.feature_layer = info.llama_cpp_feature_layer = info.n_blocks - 1;
     const std::size_t n_merged = info.capabilities.merge * info.capabilities.merge;
-    CLASP_ASSIGN_OR_RETURN(file.merger, MlpProjector::open(reader, n_merged * info.width));
+    CLASP_ASSIGN_OR_RETURN(file.merger, MlpProjector::open(reader, n_merged * info.width, kLlavaProjector));
     info.projector_width = file.merger.hidden_width();
     info.output_width = file.merger.output_width();
     CLASP_ASSIGN_OR_RETURN(info.ffn_width, find_ffn_width(reader, file));
     Lister(reader, file).list();
     for (const WeightSpec& spec : file.specs) CLASP_RETURN_IF_ERROR(check_spec(reader, spec));
-    info.weight_type = common_type(reader, file.specs);
-    info.n_parameters = count_parameters(reader, file.specs);
+    count_weights(reader, file.specs, info);
     return file;
 }
 
