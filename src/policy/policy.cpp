@@ -36,18 +36,22 @@ Result<Policy> load_policy(std::string_view name_or_path) {
 Result<std::size_t> find_class(const Policy& policy, std::string_view id_or_name) {
     if (const auto id = base::parse_size(id_or_name); id && *id < policy.classes.size()) return *id;
     std::vector<std::string_view> names;
+    std::vector<std::string_view> first_words;
     std::vector<std::size_t> by_first_word;
     for (std::size_t id = 0; id < policy.classes.size(); ++id) {
         const std::string_view name = policy.classes[id].name;
+        const std::string_view first_word = name.substr(0, name.find(' '));
         if (base::is_same_name(name, id_or_name)) return id;
-        if (base::is_same_name(name.substr(0, name.find(' ')), id_or_name)) by_first_word.push_back(id);
+        if (base::is_same_name(first_word, id_or_name)) by_first_word.push_back(id);
         names.push_back(name);
+        first_words.push_back(first_word);
     }
     if (by_first_word.size() == 1) return by_first_word.front();
+    std::string hint = base::did_you_mean(id_or_name, names);
+    if (hint.empty() && by_first_word.empty()) hint = base::did_you_mean(id_or_name, first_words);
     return Status(Code::NotFound, "policy " + base::in_quotes(policy.name) + " has no class " +
-                                      base::in_quotes(id_or_name) + base::did_you_mean(id_or_name, names) +
-                                      "; there are 0 to " + std::to_string(policy.classes.size() - 1) + ": " +
-                                      base::join(names));
+                                      base::in_quotes(id_or_name) + hint + "; there are 0 to " +
+                                      std::to_string(policy.classes.size() - 1) + ": " + base::join(names));
 }
 
 Result<Mix> mix_for(const Policy& policy, std::size_t class_id) {

@@ -283,6 +283,10 @@ TEST(PolicyClasses, AreFoundByIdAndName) {
     EXPECT_EQ(find_class(policy, "9").status().code(), Code::NotFound);
     EXPECT_NE(find_class(policy, "cuonting").status().message().find("did you mean 'Counting'?"),
               std::string::npos);
+    // The first word is what people type, so it is what they mistype.
+    EXPECT_NE(find_class(policy, "txt").status().message().find("did you mean 'Text'?"), std::string::npos);
+    EXPECT_NE(find_class(policy, "spacial").status().message().find("did you mean 'Spatial'?"),
+              std::string::npos);
     EXPECT_EQ(find_class(unusual(), "poetry").status().message(),
               "policy 'my-policy_1.0' has no class 'poetry'; there are 0 to 1: everything, rest");
     EXPECT_EQ(mix_for(unusual(), 2).status().message(),
