@@ -85,7 +85,8 @@ struct RouterOptions {
     // A trained classifier, the bytes that `route train` writes; empty means the embedded one.
     std::string model_bytes;
     // Least confidence that is acted on, 0 to 1. Default: the value chosen on validation data at
-    // training time, stored in the model. It holds for the chat model's choices too.
+    // training time, stored in the model; the classifier's claims of Default have a stricter one there. It
+    // holds for the chat model's choices too.
     std::optional<float> threshold;
     // Needed for RouterKind::Llm, ignored otherwise; see clasp/route_llm.h.
     std::shared_ptr<IntentChooser> chooser;

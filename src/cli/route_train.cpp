@@ -122,10 +122,13 @@ Status write_model(const Request& request, const std::string& path, Json& json, 
                      {"bytes", bytes.size()},
                      {"features", model.n_features()},
                      {"temperature", model.calibration().temperature},
-                     {"threshold", model.calibration().threshold}};
+                     {"threshold", model.calibration().threshold},
+                     {"default_threshold", model.calibration().default_threshold}};
     console.err << base::printable(path) << ": " << bytes.size() << " bytes, " << model.n_features()
                 << " features, temperature " << fixed(static_cast<double>(model.calibration().temperature), 3)
-                << ", threshold " << fixed(static_cast<double>(model.calibration().threshold), 2) << '\n';
+                << ", threshold " << fixed(static_cast<double>(model.calibration().threshold), 2)
+                << ", for Default " << fixed(static_cast<double>(model.calibration().default_threshold), 2)
+                << '\n';
     return ok_status();
 }
 

@@ -10,7 +10,6 @@ namespace {
 struct Judged {
     float confidence;
     bool right;
-    bool truly_default;
 };
 
 // Mean of -ln p(right intents) over the questions.
@@ -48,23 +47,37 @@ float best_temperature(const std::vector<UnseenQuestion>& unseen) {
     return static_cast<float>(std::exp(0.5 * (low + high)));
 }
 
-// The threshold with the least cost.
-float best_threshold(std::vector<Judged> judged) {
+// Up to whole hundredths, so that what lies below stays below.
+float hundredths(float confidence) {
+    return std::min(1.0f, std::ceil(confidence * 100.0f) / 100.0f);
+}
+
+void sort_surest_first(std::vector<Judged>& judged) {
     std::sort(judged.begin(), judged.end(),
               [](const Judged& a, const Judged& b) { return a.confidence > b.confidence; });
+}
+
+// The least confidence above which no more than `most` are wrong.
+float threshold_for_errors(std::vector<Judged> judged, double most) {
+    sort_surest_first(judged);
     double errors = 0.0;
-    double fallbacks = 0.0;
-    for (const Judged& j : judged) fallbacks += j.truly_default ? 0.0 : 1.0;
-    double least = kFallbackCost * fallbacks;
-    float best = 1.0f;
     for (const Judged& j : judged) {
         errors += j.right ? 0.0 : 1.0;
-        fallbacks -= j.truly_default ? 0.0 : 1.0;
-        const double cost = errors + kFallbackCost * fallbacks;
-        if (cost <= least) {
-            least = cost;
-            best = j.confidence;
-        }
+        if (errors > most) return hundredths(j.confidence);
+    }
+    return judged.empty() ? 0.0f : std::floor(judged.back().confidence * 100.0f) / 100.0f;
+}
+
+// The least confidence above which no more than `most` of the claims are wrong.
+float threshold_for_share(std::vector<Judged> judged, double most) {
+    sort_surest_first(judged);
+    double errors = 0.0;
+    float best = 1.0f;
+    for (std::size_t i = 0; i < judged.size(); ++i) {
+        errors += judged[i].right ? 0.0 : 1.0;
+        const bool is_last_of_equals =
+            i + 1 == judged.size() || judged[i + 1].confidence < judged[i].confidence;
+        if (is_last_of_equals && errors <= most * static_cast<double>(i + 1)) best = judged[i].confidence;
     }
     return std::floor(best * 100.0f) / 100.0f;
 }
@@ -90,14 +103,17 @@ Calibration calibrate(const std::vector<UnseenQuestion>& unseen, const Taxonomy&
     if (unseen.empty()) return result;
     result.temperature = best_temperature(unseen);
     const std::size_t default_index = *taxonomy.class_index(taxonomy.default_class);
-    std::vector<Judged> judged;
-    judged.reserve(unseen.size());
+    std::vector<Judged> others;
+    std::vector<Judged> defaults;
     for (const UnseenQuestion& question : unseen) {
         const std::vector<float> p = class_probabilities(question, result.temperature, taxonomy);
         const auto top = static_cast<std::size_t>(std::max_element(p.begin(), p.end()) - p.begin());
-        judged.push_back({p[top], top == question.true_class, question.true_class == default_index});
+        (top == default_index ? defaults : others).push_back({p[top], top == question.true_class});
     }
-    result.threshold = best_threshold(std::move(judged));
+    const double n_errors = kMostErrors * static_cast<double>(unseen.size());
+    result.threshold = threshold_for_errors(std::move(others), n_errors);
+    result.default_threshold =
+        std::max(result.threshold, threshold_for_share(std::move(defaults), kMostDefaultErrors));
     return result;
 }
 

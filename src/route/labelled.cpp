@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "base/text.h"
 #include "route/calibrate.h"
@@ -33,6 +34,21 @@ std::size_t part_of(const Question& question, std::size_t parts) {
         if (word.kind != WordKind::Mark) key += word.text;
     }
     return static_cast<std::size_t>((hash_bytes(key) >> 20u) % parts);
+}
+
+std::vector<Question> in_teaching_order(std::span<const Question> questions) {
+    std::vector<std::pair<std::uint64_t, const Question*>> order;
+    order.reserve(questions.size());
+    for (const Question& question : questions) order.emplace_back(hash_bytes(question.text), &question);
+    const auto key = [](const auto& entry) {
+        const Question& q = *entry.second;
+        return std::tie(entry.first, q.text, q.benchmark, q.intent, q.class_id);
+    };
+    std::sort(order.begin(), order.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+    std::vector<Question> ordered;
+    ordered.reserve(order.size());
+    for (const auto& entry : order) ordered.push_back(*entry.second);
+    return ordered;
 }
 
 Result<std::vector<Example>> make_examples(std::span<const Question> questions, const Taxonomy& taxonomy,
@@ -142,8 +158,9 @@ Result<LanguageProfile> learn_profile(std::span<const Question> questions) {
 
 }  // namespace
 
-Result<Model> fit_router(std::span<const Question> questions, const Taxonomy& taxonomy,
-                         const Lexicon& lexicon, const TrainOptions& options) {
+Result<Model> fit_router(std::span<const Question> lines, const Taxonomy& taxonomy, const Lexicon& lexicon,
+                         const TrainOptions& options) {
+    const std::vector<Question> questions = in_teaching_order(lines);
     std::vector<UnseenQuestion> unseen;
     const Folds folds(questions);
     for (std::size_t fold = 0; fold < kFolds; ++fold) {

@@ -13,7 +13,7 @@ namespace clasp::route {
 
 namespace {
 
-constexpr std::string_view kMagic = "CLASPRT2";
+constexpr std::string_view kMagic = "CLASPRT3";
 constexpr std::uint32_t kMaxIntents = 256;
 constexpr std::uint32_t kMaxFeatures = 1u << 22u;
 constexpr unsigned kIndexBits = 14;
@@ -135,6 +135,7 @@ std::string Model::save(const Lexicon& lexicon) const {
     put(out, step_);
     put(out, calibration_.temperature);
     put(out, calibration_.threshold);
+    put(out, calibration_.default_threshold);
     put(out, profile_.scripts());
     put(out, static_cast<std::uint32_t>(profile_.words().size()));
     put(out, static_cast<std::uint32_t>(profile_.pieces().size()));
@@ -152,7 +153,7 @@ std::string Model::save(const Lexicon& lexicon) const {
 
 Result<Model> Model::load(std::string_view bytes, const Lexicon& lexicon) {
     if (bytes.size() < kMagic.size() + 8 || bytes.substr(0, kMagic.size()) != kMagic) {
-        return corrupt("does not begin with CLASPRT2");
+        return corrupt("does not begin with CLASPRT3");
     }
     const std::string_view body = bytes.substr(0, bytes.size() - 8);
     std::uint64_t stored_hash = 0;
@@ -172,7 +173,7 @@ Result<Model> Model::load(std::string_view bytes, const Lexicon& lexicon) {
     std::uint32_t n_pieces = 0;
     if (!in.get(version) || !in.get(lexicon_hash) || !in.get(n_intents) || !in.get(n_features) ||
         !in.get(step) || !in.get(calibration.temperature) || !in.get(calibration.threshold) ||
-        !in.get(scripts) || !in.get(n_words) || !in.get(n_pieces)) {
+        !in.get(calibration.default_threshold) || !in.get(scripts) || !in.get(n_words) || !in.get(n_pieces)) {
         return corrupt("header is cut off");
     }
     if (version != kFeatureVersion || lexicon_hash != lexicon.hash()) {
@@ -189,8 +190,9 @@ Result<Model> Model::load(std::string_view bytes, const Lexicon& lexicon) {
                        std::to_string(n_pieces) + " pieces, the limit is " + std::to_string(kMaxFeatures));
     }
     const auto is_positive = [](float value) { return value > 0.0f && std::isfinite(value); };
-    if (!is_positive(step) || !is_positive(calibration.temperature) ||
-        !(calibration.threshold >= 0.0f && calibration.threshold <= 1.0f)) {
+    const auto is_share = [](float value) { return value >= 0.0f && value <= 1.0f; };
+    if (!is_positive(step) || !is_positive(calibration.temperature) || !is_share(calibration.threshold) ||
+        !is_share(calibration.default_threshold)) {
         return corrupt("step, temperature or threshold is out of range");
     }
     std::vector<std::string> names(n_intents);

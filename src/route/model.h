@@ -15,14 +15,18 @@
 
 namespace clasp::route {
 
-// In the bytes, all little endian: "CLASPRT2", u32 feature version, u64 lexicon hash, u32 intents,
-// u32 features, f32 step, f32 temperature, f32 threshold, u32 scripts, u32 words, u32 pieces, the
-// intents' names (u8 length + bytes), the feature ids ascending (u32 each), the weights (i8, one row of
-// intents per feature), the hashes of the profile's words and pieces (u32 each), u64 hash of all before.
-// From logits to probabilities, softmax(logits / temperature), and the least probability that is acted on.
+// In the bytes, all little endian: "CLASPRT3", u32 feature version, u64 lexicon hash, u32 intents,
+// u32 features, f32 step, f32 temperature, f32 threshold, f32 default threshold, u32 scripts, u32 words,
+// u32 pieces, the intents' names (u8 length + bytes), the feature ids ascending (u32 each), the weights (i8,
+// one row of intents per feature), the hashes of the profile's words and pieces (u32 each), u64 hash of all
+// before.
+
+// From logits to probabilities, softmax(logits / temperature), and the least probability that is acted on;
+// for the default class, which a question gets by falling back too, the least at which it is claimed.
 struct Calibration {
     float temperature = 1.0f;
     float threshold = 0.5f;
+    float default_threshold = 0.5f;
 };
 
 class Model {

@@ -68,6 +68,7 @@ struct Router::State {
     std::vector<std::size_t> intent_of_column;  // the model's intents in this taxonomy, or kNowhere
     RouterKind kind = RouterKind::Classifier;
     float threshold = 0.0f;
+    float default_threshold = 0.0f;  // for a classifier that says Default
     std::shared_ptr<IntentChooser> chooser;
     mutable ChoiceCache choices;
 
@@ -131,10 +132,10 @@ struct Router::State {
     }
 
     // Not sure enough: Default instead of the class that won.
-    void fall_back(RouteDecision& decision) const {
+    void fall_back(RouteDecision& decision, float least) const {
         decision.reason = "confidence " + base::format_number(static_cast<double>(decision.confidence)) +
                           " for " + decision.class_name + " is below " +
-                          base::format_number(static_cast<double>(threshold));
+                          base::format_number(static_cast<double>(least));
         decision.class_id = taxonomy.default_class;
         decision.class_name = taxonomy.classes[default_index()].name;
         decision.by = RoutedBy::Fallback;
@@ -155,7 +156,9 @@ struct Router::State {
         decision.class_id = taxonomy.classes[winner].id;
         decision.class_name = taxonomy.classes[winner].name;
         decision.by = by;
-        if (decision.confidence < threshold) fall_back(decision);
+        const bool claims_default = by == RoutedBy::Classifier && decision.class_id == taxonomy.default_class;
+        const float least = claims_default ? default_threshold : threshold;
+        if (decision.confidence < least) fall_back(decision, least);
         return decision;
     }
 
@@ -168,7 +171,7 @@ struct Router::State {
                                            const std::vector<float>& by_intent) const {
         if (!choice.scores.empty()) return most_probable(choice.scores, RoutedBy::Llm);
         RouteDecision decision = named(choice.intent, choice.confidence, RoutedBy::Llm, "", by_intent);
-        if (choice.confidence < threshold) fall_back(decision);
+        if (choice.confidence < threshold) fall_back(decision, threshold);
         return decision;
     }
 
@@ -264,10 +267,11 @@ Result<std::optional<Model>> make_model(const RouterOptions& options, const Taxo
     if (!taxonomy.examples.empty()) {
         route::TrainOptions training;
         training.min_count = 1;
-        CLASP_ASSIGN_OR_RETURN(const auto examples,
-                               route::make_examples(taxonomy.examples, taxonomy, lexicon, 0.0f));
+        CLASP_ASSIGN_OR_RETURN(
+            const auto examples,
+            route::make_examples(route::in_teaching_order(taxonomy.examples), taxonomy, lexicon, 0.0f));
         CLASP_ASSIGN_OR_RETURN(Model model, route::train(examples, taxonomy.intent_names(), training));
-        model.set_calibration({1.0f, kUntrainedThreshold});
+        model.set_calibration({1.0f, kUntrainedThreshold, kUntrainedThreshold});
         return std::optional<Model>(std::move(model));
     }
     CLASP_ASSIGN_OR_RETURN(Model model, Model::load(route::embedded_model(), lexicon));
@@ -314,8 +318,10 @@ Result<Router> Router::create(const RouterOptions& options) {
             if (state->taxonomy.intent_index(rule.intent)) state->taxonomy.rules.push_back(rule);
         }
     }
-    const float trained = state->model ? state->model->calibration().threshold : kUntrainedThreshold;
-    state->threshold = options.threshold.value_or(state->taxonomy.threshold.value_or(trained));
+    const std::optional<float> wanted = options.threshold ? options.threshold : state->taxonomy.threshold;
+    const route::Calibration trained = state->model ? state->model->calibration() : route::Calibration();
+    state->threshold = wanted.value_or(trained.threshold);
+    state->default_threshold = wanted.value_or(trained.default_threshold);
     if (!(state->threshold >= 0.0f && state->threshold <= 1.0f)) {
         return Status(Code::InvalidArgument, "router threshold is not between 0 and 1");
     }

@@ -12,6 +12,8 @@ namespace clasp::route {
 
 namespace {
 
+constexpr std::uint64_t kSeedStep = 1000;  // between the seeds of two rounds
+
 struct Term {
     std::uint32_t row;
     float value;
@@ -42,7 +44,7 @@ Vocabulary build_vocabulary(std::span<const Example> examples, std::uint32_t min
 // AdaGrad with one step size per feature. Rows are padded to whole vectors of the machine.
 class Fit {
    public:
-    Fit(std::size_t n_rows, std::size_t n_intents, const TrainOptions& options)
+    Fit(std::size_t n_rows, std::size_t n_intents, std::uint64_t seed, const TrainOptions& options)
         : options_(options),
           n_(n_intents),
           stride_((n_intents + 15) / 16 * 16),
@@ -50,13 +52,18 @@ class Fit {
           squares_(n_rows, 1e-3f),
           beliefs_(stride_),
           errors_(stride_),
-          random_(options.seed) {}
+          random_(seed) {}
 
-    void epoch(const std::vector<std::vector<Term>>& terms, std::span<const Example> examples, float rate) {
-        std::vector<std::uint32_t> order(terms.size());
-        std::iota(order.begin(), order.end(), 0u);
-        for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random_.next() % i]);
-        for (const std::uint32_t at : order) step(terms[at], examples[at], rate);
+    void run(const std::vector<std::vector<Term>>& terms, std::span<const Example> examples) {
+        for (int i = 0; i < options_.epochs; ++i) {
+            const float progress = static_cast<float>(i) / static_cast<float>(options_.epochs);
+            epoch(terms, examples, options_.learning_rate * (1.0f - progress));
+        }
+    }
+
+    // The scores of the mean of two tables are the mean of their scores.
+    void add(const Fit& other, float share) {
+        for (std::size_t i = 0; i < weights_.size(); ++i) weights_[i] += share * other.weights_[i];
     }
 
     [[nodiscard]] float weight(std::size_t row, std::size_t intent) const {
@@ -64,6 +71,13 @@ class Fit {
     }
 
    private:
+    void epoch(const std::vector<std::vector<Term>>& terms, std::span<const Example> examples, float rate) {
+        std::vector<std::uint32_t> order(terms.size());
+        std::iota(order.begin(), order.end(), 0u);
+        for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random_.next() % i]);
+        for (const std::uint32_t at : order) step(terms[at], examples[at], rate);
+    }
+
     void step(const std::vector<Term>& terms, const Example& example, float rate) {
         live_.clear();
         for (const Term& term : terms) {
@@ -181,12 +195,15 @@ Result<Model> train(std::span<const Example> examples, const std::vector<std::st
                 terms[i].push_back({found->second, feature.value, feature.lexical});
         }
     }
-    Fit fit(vocabulary.ids.size(), intent_names.size(), options);
-    for (int epoch = 0; epoch < options.epochs; ++epoch) {
-        const float progress = static_cast<float>(epoch) / static_cast<float>(options.epochs);
-        fit.epoch(terms, examples, options.learning_rate * (1.0f - progress));
+    // One run depends on the order in which it happened to meet the examples; the mean of several less so.
+    Fit mean(vocabulary.ids.size(), intent_names.size(), options.seed, options);
+    for (int round = 0; round < options.rounds; ++round) {
+        Fit fit(vocabulary.ids.size(), intent_names.size(),
+                options.seed + kSeedStep * static_cast<std::uint64_t>(round), options);
+        fit.run(terms, examples);
+        mean.add(fit, 1.0f / static_cast<float>(options.rounds));
     }
-    return quantise(vocabulary.ids, fit, intent_names, options.max_features);
+    return quantise(vocabulary.ids, mean, intent_names, options.max_features);
 }
 
 }  // namespace clasp::route

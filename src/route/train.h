@@ -1,6 +1,6 @@
 // Fits the classifier: multinomial logistic regression with dropout of features. A line that only
-// names its class teaches the sum over that class's intents. The same data and options give the same
-// bytes.
+// names its class teaches the sum over that class's intents. The same examples in the same order and the
+// same options give the same bytes.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,7 @@ struct TrainOptions {
     float balance = 0.2f;         // 0: every line counts the same; 1: every benchmark does
     std::uint32_t min_count = 3;  // features seen in fewer lines are dropped
     std::size_t max_features = 40000;
+    int rounds = 2;  // runs with other random numbers whose weights are averaged
     std::uint64_t seed = 1;
 };
 

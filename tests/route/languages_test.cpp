@@ -102,14 +102,18 @@ TEST(Languages, TheTrainingQuestionsThatArePassedOnAreTaught) {
 // A question that begins with its verb has no question word, and asks whether something is there.
 TEST(Languages, WhetherItIsSomethingIsAskedForAThing) {
     for (const char* question :
-         {"Ist das ein Hund?", "\xC2\xBF" "Es este un perro?", "Est-ce un chien ?", "Isto \xC3\xA9 um cachorro?",
-          "\xC3\x88 un cane?", "Is dit een hond?", "Czy to pies?", "Bu bir k\xC3\xB6pek mi?", "Apakah ini anjing?",
-          "Je, huyu ni mbwa?", "\xD0\xAD\xD1\x82\xD0\xBE \xD1\x81\xD0\xBE\xD0\xB1\xD0\xB0\xD0\xBA\xD0\xB0?"}) {
+         {"Ist das ein Hund?",
+          "\xC2\xBF"
+          "Es este un perro?",
+          "Est-ce un chien ?", "Isto \xC3\xA9 um cachorro?", "\xC3\x88 un cane?", "Is dit een hond?",
+          "Czy to pies?", "Bu bir k\xC3\xB6pek mi?", "Apakah ini anjing?", "Je, huyu ni mbwa?",
+          "\xD0\xAD\xD1\x82\xD0\xBE \xD1\x81\xD0\xBE\xD0\xB1\xD0\xB0\xD0\xBA\xD0\xB0?"}) {
         const RouteDecision decision = builtin().route(question);
         EXPECT_EQ(decision.class_id, 0) << question << " " << decision.class_name << " " << decision.reason;
         EXPECT_EQ(decision.by, RoutedBy::Rules) << question;
     }
-    EXPECT_EQ(builtin().route("Ist das Auto rot?").by, RoutedBy::Fallback) << "asks for a quality, not a thing";
+    EXPECT_EQ(builtin().route("Ist das Auto rot?").by, RoutedBy::Fallback)
+        << "asks for a quality, not a thing";
 }
 
 TEST(Languages, ADoubtfulQuestionIsAskedOfTheChatModel) {

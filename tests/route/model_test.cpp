@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 Model small_model() {
     Model model({"one", "two"}, {3, 70000, 4000000000u}, {10, -20, 0, 5, 127, -128}, 0.5f);
-    model.set_calibration({2.0f, 0.25f});
+    model.set_calibration({2.0f, 0.25f, 0.75f});
     return model;
 }
 
@@ -53,6 +53,7 @@ TEST(Model, SurvivesTheRoundTrip) {
     ASSERT_TRUE(loaded.ok()) << loaded.status().message();
     EXPECT_EQ(loaded->save(lexicon), bytes);
     EXPECT_EQ(loaded->calibration().threshold, 0.25f);
+    EXPECT_EQ(loaded->calibration().default_threshold, 0.75f);
     EXPECT_EQ(loaded->intent_names(), small_model().intent_names());
 }
 
@@ -81,8 +82,8 @@ TEST(Model, WrongFieldsAreNamedEvenWithAGoodChecksum) {
     EXPECT_THAT(with(26, 127).message(), HasSubstr("features"));
     EXPECT_THAT(with(24, 2).message(), HasSubstr("bytes of weights"));
     EXPECT_THAT(with(31, static_cast<char>(0xBF)).message(), HasSubstr("out of range"));  // negative step
-    EXPECT_THAT(with(52, 100).message(), HasSubstr("cut off"));                           // length of a name
-    EXPECT_THAT(with(62, 127).message(), HasSubstr("ascending"));
+    EXPECT_THAT(with(56, 100).message(), HasSubstr("cut off"));                           // length of a name
+    EXPECT_THAT(with(66, 127).message(), HasSubstr("ascending"));
 }
 
 TEST(EmbeddedModel, LoadsAndIsSmall) {

@@ -3,7 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "base/file.h"
 #include "route/labelled.h"
+#include "support/paths.h"
 
 namespace clasp::route {
 namespace {
@@ -73,6 +79,20 @@ TEST(Train, KeepsTheStrongestFeatures) {
     EXPECT_EQ(model->weight(9, 0), 0.0f);
 }
 
+// The mean over rounds lies between them: each round has other random numbers, and none decides alone.
+TEST(Train, RoundsAreAveraged) {
+    const auto weight = [](int rounds, std::uint64_t seed) {
+        TrainOptions options;
+        options.rounds = rounds;
+        options.seed = seed;
+        return train(two_sides(), kNames, options)->weight(1, 0);
+    };
+    const float first = weight(1, 1);
+    const float second = weight(1, 1001);
+    ASSERT_NE(first, second);
+    EXPECT_NEAR(weight(2, 1), 0.5f * (first + second), 0.02f * std::abs(first));
+}
+
 TEST(Train, NothingToLearnFromIsAnError) {
     EXPECT_EQ(train({}, kNames, {}).status().code(), Code::InvalidArgument);
     const std::vector<Example> none = {example({1}, {false, false, false})};
@@ -98,6 +118,40 @@ TEST(MakeExamples, UnknownLabelsAreErrors) {
     const std::vector<Question> no_intent = {{"x", "b", 5, "cooking"}};
     EXPECT_FALSE(make_examples(no_class, Taxonomy::builtin(), Lexicon::builtin(), 0.0f).ok());
     EXPECT_FALSE(make_examples(no_intent, Taxonomy::builtin(), Lexicon::builtin(), 0.0f).ok());
+}
+
+std::vector<Question> some_real_questions() {
+    const auto text =
+        base::read_file(std::string(test::source_dir()) + "/src/route/data/own.jsonl", std::size_t{1} << 26u);
+    std::vector<Question> questions = parse_questions(*text).value();
+    questions.resize(300);
+    // Sets of different sizes, so that weights and folds depend on the counts.
+    for (std::size_t i = 0; i < questions.size(); ++i) {
+        questions[i].benchmark = std::string(1, static_cast<char>('a' + (i * i) % 11));
+    }
+    // The same text twice, with different labels.
+    questions.push_back({"what is it", "a", 0, ""});
+    questions.push_back({"what is it", "a", 1, ""});
+    questions.push_back({"what is it", "b", 1, "attribute"});
+    return questions;
+}
+
+TEST(FitRouter, DoesNotDependOnTheOrderOfTheLines) {
+    std::vector<Question> questions = some_real_questions();
+    TrainOptions options;
+    options.epochs = 3;
+    const auto bytes = [&] {
+        const auto model = fit_router(questions, Taxonomy::builtin(), Lexicon::builtin(), options);
+        return model.value().save(Lexicon::builtin());
+    };
+    const std::string first = bytes();
+    std::mt19937 random(7);
+    for (int i = 0; i < 3; ++i) {
+        std::shuffle(questions.begin(), questions.end(), random);
+        EXPECT_EQ(bytes(), first);
+    }
+    questions.pop_back();
+    EXPECT_NE(bytes(), first) << "the bytes would not show a difference";
 }
 
 TEST(PartOf, DependsOnTheWordsOnly) {
