@@ -22,15 +22,15 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
     "${PROJECT_SOURCE_DIR}/cmake/llama-config.cmake.in")
 
 # What is asked for the cached copy. Without instrumentation the thread sanitizer cannot see how ggml's threads
-# wait for each other; for fuzzing a part of ggml is exchanged, which takes static libraries.
-set(clasp_llama_origin "${CLASP_LLAMA}")
-if(CLASP_BUILD_FUZZERS)
-    set(clasp_llama_origin source)
-endif()
-set(clasp_llama_script "${CMAKE_COMMAND}" -E env "CLASP_LLAMA=${clasp_llama_origin}"
+# wait for each other, and a fuzzer not what reads GGUF files: parts of ggml are exchanged for them. A copy that the
+# user brought is used as it is.
+set(clasp_mtmd_script "${CMAKE_COMMAND}" -E env "CLASP_LLAMA=${CLASP_LLAMA}"
     "${PROJECT_SOURCE_DIR}/scripts/build-llama")
+set(clasp_llama_script ${clasp_mtmd_script})
 if("${CLASP_SANITIZE}" STREQUAL "thread")
     list(APPEND clasp_llama_script --sanitize thread)
+elseif(CLASP_BUILD_FUZZERS)
+    list(APPEND clasp_llama_script --sanitize fuzz)
 endif()
 
 # clasp_llama_pinned(name out): a value of scripts/llama-version.sh.
@@ -103,18 +103,6 @@ clasp_llama_check_version("${clasp_llama_found}")
 message(STATUS "llama.cpp ${LLAMA_VERSION}, ggml ${GGML_VERSION}: ${clasp_llama_found}")
 file(WRITE "${PROJECT_BINARY_DIR}/llama-folder" "${clasp_llama_found}\n")  # for ./clasp-vlm
 
-# The part of ggml that reads GGUF files is instrumented for the fuzz targets; a copy that the user brought is
-# used as it is.
-if(CLASP_BUILD_FUZZERS AND EXISTS "${clasp_llama_prefix}/complete")
-    execute_process(COMMAND ${clasp_llama_script} --fuzz
-        OUTPUT_VARIABLE clasp_fuzz_ggml OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
-    if(failed)
-        message(FATAL_ERROR "ggml could not be built for the fuzz targets; the lines above say why")
-    endif()
-    set_target_properties(ggml::ggml-base PROPERTIES IMPORTED_LOCATION "${clasp_fuzz_ggml}")
-    message(STATUS "ggml for fuzzing: ${clasp_fuzz_ggml}")
-endif()
-
 set(CLASP_LLAMA_SOURCE_DIR "")
 if(EXISTS "${clasp_llama_found}/source/src/llama-model.h")
     set(CLASP_LLAMA_SOURCE_DIR "${clasp_llama_found}/source")
@@ -133,7 +121,7 @@ endif()
 # Of the pinned copy it is built alone, when tests or benchmarks want it.
 set(clasp_mtmd_prefix "${clasp_llama_found}")
 if(EXISTS "${clasp_llama_prefix}/complete" AND (CLASP_BUILD_TESTS OR CLASP_BUILD_BENCHMARKS))
-    set(clasp_mtmd_script ${clasp_llama_script} --mtmd)
+    list(APPEND clasp_mtmd_script --mtmd)
     if(NOT CLASP_FETCH_LLAMA)
         list(APPEND clasp_mtmd_script --locate)
     endif()
