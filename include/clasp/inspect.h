@@ -44,6 +44,9 @@ struct VisionFileInfo {
     // "spatial", "spatial_unpad"). Empty: pictures stay whole.
     std::vector<PixelSize> resolutions;
     std::string tile_merge;
+    // Of towers that cut pictures into as many tiles as fit; 0: no such choice.
+    std::size_t min_tiles = 0;
+    std::size_t max_tiles = 0;
 };
 
 struct GgufFileInfo {

@@ -53,6 +53,7 @@ Json as_json(const GgufFileInfo& info) {
                           {"llama_cpp_feature_layer", vision.llama_cpp_feature_layer},
                           {"grid", {{"rows", vision.grid.height}, {"columns", vision.grid.width}}},
                           {"tokens", vision.grid.height * vision.grid.width}};
+        if (vision.max_tiles > 0) json["vision"]["tiles"] = {vision.min_tiles, vision.max_tiles};
         if (!vision.tile_merge.empty()) {
             Json resolutions = Json::array();
             for (const PixelSize& size : vision.resolutions) {
@@ -109,6 +110,10 @@ void print(const GgufFileInfo& info, Console& console) {
             << "  feature layer  " << vision.feature_layer << " (llama.cpp reads "
             << vision.llama_cpp_feature_layer << "), projector " << shown(vision.projector) << " to width "
             << vision.output_width << '\n';
+        if (vision.max_tiles > 0) {
+            out << "  tiles          " << vision.min_tiles << " to " << vision.max_tiles << " of "
+                << vision.image_size << " px and a thumbnail, whichever shape fits best (--max-tiles)\n";
+        }
         if (!vision.tile_merge.empty()) {
             out << "  tiles          ";
             for (std::size_t i = 0; i < vision.resolutions.size(); ++i) {

@@ -115,15 +115,36 @@ bool is_smolvlm(std::string_view chat_template) {
     return chat_template == "smolvlm" || chat_template.find("<end_of_utterance>") != std::string_view::npos;
 }
 
+// A name or a text of a template.
+bool is_chatml(std::string_view chat_template) {
+    return chat_template == "chatml" || chat_template.find("<|im_start|>") != std::string_view::npos;
+}
+
+// Takes the line break away that stands behind each token that ends a turn.
+void join_turns(std::string& text) {
+    for (const std::string_view end : {"<|im_end|>\n", "<|end|>\n"}) {
+        for (std::size_t at = text.find(end); at != std::string::npos; at = text.find(end, at)) {
+            at += end.size() - 1;
+            text.erase(at, 1);
+        }
+    }
+}
+
 // Nothing when libllama does not know the template.
 std::optional<std::string> render_known(const std::string& chat_template,
-                                        std::span<const MarkedMessage> messages) {
+                                        std::span<const MarkedMessage> messages,
+                                        const model::PictureWords& words) {
     if (is_smolvlm(chat_template)) return render_smolvlm(messages);
     std::vector<llama_chat_message> turns;
+    if (!words.chatml_system.empty() && is_chatml(chat_template) && messages.front().role != Role::System) {
+        turns.push_back({role_name(Role::System).data(), words.chatml_system.c_str()});
+    }
     for (const MarkedMessage& message : messages) {
         turns.push_back({role_name(message.role).data(), message.text.c_str()});
     }
-    return model::apply_chat_template(chat_template, turns);
+    std::optional<std::string> text = model::apply_chat_template(chat_template, turns);
+    if (text && words.joins_turns) join_turns(*text);
+    return text;
 }
 
 // The family that LLaVA-1.5 belongs to; libllama's rendering of it has other white space than the
@@ -149,7 +170,7 @@ Result<Rendered> render(const model::TextModel& model, std::span<const MarkedMes
     const std::string& asked = options.chat_template;
     const std::optional<std::string> own = model.chat_template();
     if (!asked.empty() && asked != "llava-1.5") {
-        auto text = render_known(asked, messages);
+        auto text = render_known(asked, messages, options.words);
         if (text) return Rendered{*text, asked, ""};
         return Status(Code::NotFound, "libllama knows no chat template \"" + asked + "\"");
     }
@@ -157,7 +178,7 @@ Result<Rendered> render(const model::TextModel& model, std::span<const MarkedMes
     const std::string end_text = end >= 0 ? model.piece(end, true) : std::string();
     const bool is_foreign = asked.empty() && own && !is_vicuna(*own);
     if (is_foreign) {
-        auto text = render_known(*own, messages);
+        auto text = render_known(*own, messages, options.words);
         if (text) return Rendered{*text, "file", ""};
     }
     const std::string usual = options.words.chat_template.empty()
@@ -166,7 +187,7 @@ Result<Rendered> render(const model::TextModel& model, std::span<const MarkedMes
     const std::string guess =
         own ? "the file's chat template is not one that is known" : "the file brings no chat template";
     if (asked.empty() && !usual.empty() && (!own || is_foreign)) {
-        auto text = render_known(usual, messages);
+        auto text = render_known(usual, messages, options.words);
         if (text) return Rendered{*text, usual, guess + "; using " + usual};
     }
     if (is_foreign) {

@@ -54,6 +54,8 @@ Status read_vision(std::span<const std::byte> bytes, GgufFileInfo& info) {
     out.output_width = vision.output_width;
     out.feature_layer = vision.feature_layer;
     out.llama_cpp_feature_layer = vision.llama_cpp_feature_layer;
+    out.min_tiles = vision.min_tiles;
+    out.max_tiles = vision.max_tiles;
     if (vision.tiles) {
         out.resolutions = vision.tiles->resolutions;
         out.tile_merge = model::tile_merge_name(vision.tiles->merge);

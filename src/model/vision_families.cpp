@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "model/gguf_metadata.h"
 #include "model/vision_clip.h"
+#include "model/vision_internvl.h"
 #include "model/vision_qwen.h"
 #include "model/vision_tower.h"
 
@@ -22,8 +23,9 @@ struct Family {
 // The format's own rule. Smaller ones would have numbers read across their natural places.
 constexpr std::size_t kMinAlignment = 8;
 
-constexpr std::array<Family, 3> kVisionFamilies = {{
+constexpr std::array<Family, 4> kVisionFamilies = {{
     {"mlp", open_clip_tower},
+    {"internvl", open_internvl_tower},
     {"qwen2vl_merger", open_qwen2_tower},
     {"qwen2.5vl_merger", open_qwen25_tower},
 }};

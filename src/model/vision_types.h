@@ -39,6 +39,8 @@ struct PictureWords {
     std::string system = {};  // the usual system text, where nobody gives one; empty: none, or the template's
     std::string chat_template =
         {};  // as PromptOptions has it, for files that bring none; empty: the decoder's
+    std::string chatml_system = {};  // the system text of conversations in ChatML alone, instead of `system`
+    bool joins_turns = false;        // no line break behind the token that ends a turn
 };
 
 struct VisionInfo {
@@ -52,6 +54,7 @@ struct VisionInfo {
     std::optional<TileRule> tiles;                // how pictures are cut; none: they stay whole
     std::optional<TokenRange> token_range;        // of towers that take any size: the authors' limits
     std::optional<TokenRange> paper_token_range;  // those behind the paper's figures, if others
+    std::size_t min_tiles = 0;
     std::size_t max_tiles = 0;  // of towers that cut pictures into as many tiles as fit; 0: no such choice
     PictureWords words;
     // The profile with the paper's mixes for this tower; empty: those of LLaVA, mapped by depth.

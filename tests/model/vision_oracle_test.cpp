@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/decoder_case.h"
 #include "support/mtmd_oracle.h"
 #include "support/paths.h"
 #include "support/random_mmproj.h"
@@ -34,6 +35,24 @@ test::MmprojSpec small(ggml_type type, std::size_t image_size, std::vector<std::
     return spec;
 }
 
+test::MmprojSpec internvit(ggml_type type, std::size_t image_size, std::size_t qk_norm_width = 0) {
+    test::MmprojSpec spec = small(type, image_size);
+    const test::MmprojSpec internvl = test::internvl_mmproj({.qk_norm_width = qk_norm_width});
+    spec.swapped_ffn_names = internvl.swapped_ffn_names;
+    spec.use_gelu = internvl.use_gelu;
+    spec.internvl = internvl.internvl;
+    return spec;
+}
+
+// A text model of the projector's width, for towers that put text around pictures.
+std::shared_ptr<const TextModel> text_for(const test::MmprojSpec& spec) {
+    test::RandomLlama text;
+    text.width = static_cast<std::int32_t>(spec.output_width);
+    text.n_layers = 1;
+    text.control_tokens = {"<img>", "</img>"};
+    return test::load_random_llama("oracle_text", text, {.repack = false});
+}
+
 class VisionOracle : public ::testing::TestWithParam<Case> {};
 
 TEST_P(VisionOracle, EveryLayerAndTheTokensAgree) {
@@ -42,7 +61,8 @@ TEST_P(VisionOracle, EveryLayerAndTheTokensAgree) {
     const VisionInfo& info = loaded.model->info();
     const std::string path = std::string(test::scratch_dir()) + "/oracle_" + GetParam().name + ".gguf";
     std::ofstream(path, std::ios::binary) << loaded.file;
-    test::MtmdOracle oracle(path, 1, true);
+    const auto text = text_for(spec);
+    test::MtmdOracle oracle(path, 1, true, text->handle());
     ASSERT_TRUE(oracle.ok());
 
     const std::vector<std::uint8_t> rgb = test::random_rgb(spec.image_size, 5);
@@ -59,8 +79,12 @@ TEST_P(VisionOracle, EveryLayerAndTheTokensAgree) {
     ASSERT_TRUE(got.ok()) << got.status().message();
     for (const std::size_t layer : layers) {
         const std::vector<float>& rows = oracle.layers().at(layer);
-        const std::vector<float> projected_rows(rows.begin() + static_cast<std::ptrdiff_t>(info.width),
-                                                rows.end());
+        // It leaves out the first row of LLaVA's tower, and the last, which is the class token, of
+        // InternVL's.
+        const std::ptrdiff_t first = spec.internvl ? 0 : static_cast<std::ptrdiff_t>(info.width);
+        const std::vector<float> projected_rows(
+            rows.begin() + first,
+            rows.begin() + first + static_cast<std::ptrdiff_t>(rows.size() - info.width));
         EXPECT_EQ(relative_error(got->layers[layer].values, projected_rows), 0.0) << "layer " << layer;
     }
     const auto tokens = loaded.session->project(*got, {{.layer = last, .weight = 1.0}});
@@ -81,21 +105,25 @@ INSTANTIATE_TEST_SUITE_P(Files, VisionOracle,
                                            Case{"F16", small(GGML_TYPE_F16, 56)},
                                            Case{"F16WideGrid", small(GGML_TYPE_F16, 168)},
                                            Case{"F16AllBlocks", small(GGML_TYPE_F16, 168, {5})},
-                                           Case{"Q8_0", small(GGML_TYPE_Q8_0, 168)}),
+                                           Case{"Q8_0", small(GGML_TYPE_Q8_0, 168)},
+                                           Case{"InternvlF32", internvit(GGML_TYPE_F32, 56)},
+                                           Case{"InternvlF16", internvit(GGML_TYPE_F16, 56)},
+                                           Case{"InternvlF16WideGrid", internvit(GGML_TYPE_F16, 168)},
+                                           Case{"InternvlQ8_0", internvit(GGML_TYPE_Q8_0, 168)},
+                                           Case{"InternvlNormedRows", internvit(GGML_TYPE_F32, 56, 64)},
+                                           Case{"InternvlNormedHeads", internvit(GGML_TYPE_F16, 168, 16)}),
                          [](const auto& test) { return test.param.name; });
 
 // Tiles: the same resolutions, pixels and order as llama.cpp's, down to the bits of the tokens.
-TEST(VisionOracleTiles, AgreeInPixelsAndOrder) {
-    test::MmprojSpec spec = test::tiled(small(GGML_TYPE_F16, 56));
+void expect_same_tiles(const test::MmprojSpec& spec,
+                       const std::vector<std::pair<PixelSize, std::size_t>>& pictures) {
     LoadedVision loaded = load_vision(spec, {.weights = VisionWeights::File});
     const VisionInfo& info = loaded.model->info();
     const std::string path = std::string(test::scratch_dir()) + "/oracle_tiles.gguf";
     std::ofstream(path, std::ios::binary) << loaded.file;
-    test::MtmdOracle oracle(path, 1, false);
+    const auto text = text_for(spec);
+    test::MtmdOracle oracle(path, 1, false, text->handle());
     ASSERT_TRUE(oracle.ok());
-    const std::vector<std::pair<PixelSize, std::size_t>> pictures = {
-        {{107, 80}, 5}, {{80, 107}, 5}, {{167, 50}, 4}, {{50, 167}, 4}, {{57, 57}, 5}, {{56, 56}, 1},
-        {{33, 17}, 1},  {{300, 20}, 4}, {{61, 199}, 4}, {{117, 66}, 5}, {{90, 40}, 3}};
     for (const auto& [size, n_pieces] : pictures) {
         SCOPED_TRACE(std::to_string(size.width) + " x " + std::to_string(size.height));
         Image picture;
@@ -132,6 +160,34 @@ TEST(VisionOracleTiles, AgreeInPixelsAndOrder) {
         }
         EXPECT_EQ(got, wanted);
     }
+}
+
+TEST(VisionOracleTiles, OfLlavaNextAgreeInPixelsAndOrder) {
+    expect_same_tiles(test::tiled(small(GGML_TYPE_F16, 56)), {{{107, 80}, 5},
+                                                              {{80, 107}, 5},
+                                                              {{167, 50}, 4},
+                                                              {{50, 167}, 4},
+                                                              {{57, 57}, 5},
+                                                              {{56, 56}, 1},
+                                                              {{33, 17}, 1},
+                                                              {{300, 20}, 4},
+                                                              {{61, 199}, 4},
+                                                              {{117, 66}, 5},
+                                                              {{90, 40}, 3}});
+}
+
+TEST(VisionOracleTiles, OfInternvlAgreeInPixelsAndOrder) {
+    expect_same_tiles(internvit(GGML_TYPE_F16, 56), {{{56, 56}, 1},
+                                                     {{40, 30}, 1},
+                                                     {{80, 60}, 5},
+                                                     {{125, 38}, 4},
+                                                     {{128, 96}, 7},
+                                                     {{240, 135}, 13},
+                                                     {{100, 100}, 5},
+                                                     {{20, 300}, 7}});
+    test::MmprojSpec few = internvit(GGML_TYPE_F32, 56);
+    few.internvl->max_tiles = 4;
+    expect_same_tiles(few, {{{240, 135}, 5}, {{57, 300}, 5}, {{33, 44}, 1}});
 }
 
 }  // namespace

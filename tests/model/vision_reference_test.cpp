@@ -93,6 +93,29 @@ test::MmprojSpec wide_grid() {
     return spec;
 }
 
+// InternViT-300M: LayerNorm, biases. InternViT-6B: RMSNorm, none, queries and keys normed over whole rows.
+test::MmprojSpec small_internvit(ggml_type type, std::size_t image_size = 56) {
+    test::MmprojSpec spec = test::internvl_mmproj();
+    spec.matrix_type = type;
+    spec.image_size = image_size;
+    return spec;
+}
+
+test::MmprojSpec large_internvit(ggml_type type, std::size_t qk_norm_width = 64,
+                                 std::size_t image_size = 56) {
+    test::MmprojSpec spec = small_internvit(type, image_size);
+    spec.internvl->has_norm_bias = false;
+    spec.internvl->has_qkv_bias = false;
+    spec.internvl->qk_norm_width = qk_norm_width;
+    return spec;
+}
+
+test::MmprojSpec merged_by(std::size_t merge) {
+    test::MmprojSpec spec = small_internvit(GGML_TYPE_F32);
+    spec.internvl->merge = merge;
+    return spec;
+}
+
 constexpr VisionWeights kFile = VisionWeights::File;
 constexpr VisionWeights kI16 = VisionWeights::I16;
 
@@ -109,6 +132,21 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"F32WideGridAsI16", wide_grid(), kI16, 3e-3},
                       Case{"F16AsI16", with(GGML_TYPE_F16, true, false), kI16, 3e-3},
                       Case{"Q8_0AsI16", with(GGML_TYPE_Q8_0, true, false), kI16, 3e-3}),
+    [](const auto& test) { return test.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(
+    Internvit, VisionReference,
+    ::testing::Values(Case{"SmallF32", small_internvit(GGML_TYPE_F32), kFile, 1e-5},
+                      Case{"SmallF32WideGrid", small_internvit(GGML_TYPE_F32, 168), kFile, 1e-5},
+                      Case{"SmallF16", small_internvit(GGML_TYPE_F16), kFile, 3e-3},
+                      Case{"SmallAsI16", small_internvit(GGML_TYPE_F16, 168), kI16, 3e-3},
+                      Case{"MergedByOne", merged_by(1), kFile, 1e-5},
+                      Case{"MergedByFour", merged_by(4), kFile, 1e-5},
+                      Case{"LargeF32", large_internvit(GGML_TYPE_F32), kFile, 1e-5},
+                      Case{"LargeF32PerHead", large_internvit(GGML_TYPE_F32, 16), kFile, 1e-5},
+                      Case{"LargeF32WideGrid", large_internvit(GGML_TYPE_F32, 64, 168), kFile, 1e-5},
+                      Case{"LargeF16", large_internvit(GGML_TYPE_F16), kFile, 3e-3},
+                      Case{"LargeAsI16", large_internvit(GGML_TYPE_F16, 64, 168), kI16, 3e-3}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace

@@ -12,6 +12,39 @@
 
 namespace clasp::test {
 
+namespace {
+
+using Bitmap = std::unique_ptr<mtmd_bitmap, void (*)(mtmd_bitmap*)>;
+using Chunks = std::unique_ptr<mtmd_input_chunks, void (*)(mtmd_input_chunks*)>;
+
+Bitmap make_bitmap(std::span<const std::uint8_t> rgb, std::size_t width, std::size_t height) {
+    return {
+        mtmd_bitmap_init(static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height), rgb.data()),
+        mtmd_bitmap_free};
+}
+
+Chunks make_chunks() {
+    return {mtmd_input_chunks_init(), mtmd_input_chunks_free};
+}
+
+// No chunks on failure.
+Chunks cut_prompt(mtmd_context* context, const std::string& prompt, std::span<const Image> pictures) {
+    std::vector<Bitmap> owned;
+    std::vector<const mtmd_bitmap*> bitmaps;
+    for (const Image& picture : pictures) {
+        owned.push_back(make_bitmap(picture.rgb, static_cast<std::size_t>(picture.width),
+                                    static_cast<std::size_t>(picture.height)));
+        bitmaps.push_back(owned.back().get());
+    }
+    Chunks chunks = make_chunks();
+    const mtmd_input_text text = {
+        .text = prompt.c_str(), .text_len = prompt.size(), .add_special = true, .parse_special = true};
+    if (mtmd_tokenize(context, chunks.get(), &text, bitmaps.data(), bitmaps.size()) != 0) chunks.reset();
+    return chunks;
+}
+
+}  // namespace
+
 MtmdOracle::MtmdOracle(const std::string& path, int n_threads, bool taps, const llama_model* text) {
     if (!model::prepare_ggml().ok()) return;
     mtmd_log_set([](ggml_log_level, const char*, void*) {}, nullptr);
@@ -31,7 +64,8 @@ MtmdOracle::MtmdOracle(const std::string& path, int n_threads, bool taps, const 
 bool MtmdOracle::observe(ggml_tensor* tensor, bool ask, void* user) {
     constexpr std::string_view kPrefix = "layer_out-";
     const std::string_view name(tensor->name);
-    if (!name.starts_with(kPrefix)) return !ask;
+    // Views and copies of it have its name with a remark.
+    if (!name.starts_with(kPrefix) || name.find(' ') != std::string_view::npos) return !ask;
     if (ask) return true;
     const auto layer = static_cast<std::size_t>(std::atoi(tensor->name + kPrefix.size()));
     std::vector<float> values(static_cast<std::size_t>(ggml_nelements(tensor)));
@@ -47,44 +81,52 @@ std::vector<float> MtmdOracle::encode(std::span<const std::uint8_t> rgb, std::si
 
 std::vector<float> MtmdOracle::encode_picture(std::span<const std::uint8_t> rgb, std::size_t width,
                                               std::size_t height, std::size_t output_width) {
-    const std::unique_ptr<mtmd_bitmap, void (*)(mtmd_bitmap*)> bitmap(
-        mtmd_bitmap_init(static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height), rgb.data()),
-        mtmd_bitmap_free);
-    const std::unique_ptr<mtmd_input_chunks, void (*)(mtmd_input_chunks*)> chunks(mtmd_input_chunks_init(),
-                                                                                  mtmd_input_chunks_free);
+    const Bitmap bitmap = make_bitmap(rgb, width, height);
+    const Chunks chunks = make_chunks();
     const mtmd_input_part part = {.text = nullptr, .bitmap = bitmap.get()};
     const mtmd_input_part* parts[] = {&part};
     if (mtmd_tokenize_from_parts(context_.get(), chunks.get(), parts, 1, false) != 0) return {};
     std::vector<float> tokens;
-    for (std::size_t i = 0; i < mtmd_input_chunks_size(chunks.get()); ++i) {
-        const mtmd_input_chunk* chunk = mtmd_input_chunks_get(chunks.get(), i);
-        if (mtmd_input_chunk_get_type(chunk) != MTMD_INPUT_CHUNK_TYPE_IMAGE) continue;
+    for (const Chunk& chunk : encode_all(chunks.get(), output_width)) {
+        tokens.insert(tokens.end(), chunk.rows.begin(), chunk.rows.end());
+    }
+    return tokens;
+}
+
+std::vector<MtmdOracle::Chunk> MtmdOracle::see_prompt(const std::string& prompt,
+                                                      std::span<const Image> pictures,
+                                                      std::size_t output_width) {
+    const Chunks chunks = cut_prompt(context_.get(), prompt, pictures);
+    return chunks == nullptr ? std::vector<Chunk>() : encode_all(chunks.get(), output_width);
+}
+
+std::vector<MtmdOracle::Chunk> MtmdOracle::encode_all(const mtmd_input_chunks* chunks,
+                                                      std::size_t output_width) {
+    std::vector<Chunk> all;
+    for (std::size_t i = 0; i < mtmd_input_chunks_size(chunks); ++i) {
+        const mtmd_input_chunk* chunk = mtmd_input_chunks_get(chunks, i);
+        if (mtmd_input_chunk_get_type(chunk) == MTMD_INPUT_CHUNK_TYPE_TEXT) {
+            std::size_t n = 0;
+            const llama_token* tokens = mtmd_input_chunk_get_tokens_text(chunk, &n);
+            all.push_back({.text = {tokens, tokens + n}, .rows = {}});
+            continue;
+        }
         layers_.clear();
         const auto start = std::chrono::steady_clock::now();
         if (mtmd_encode_chunk(context_.get(), chunk) != 0) return {};
         encode_ms_ =
             std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
         const float* values = mtmd_get_output_embd(context_.get());
-        tokens.insert(tokens.end(), values, values + mtmd_input_chunk_get_n_tokens(chunk) * output_width);
+        const std::size_t n_values = mtmd_input_chunk_get_n_tokens(chunk) * output_width;
+        all.push_back({.text = {}, .rows = {values, values + n_values}});
     }
-    return tokens;
+    return all;
 }
 
 llama_pos MtmdOracle::read_prompt(llama_context* into, const std::string& prompt,
                                   std::span<const Image> pictures) {
-    std::vector<std::unique_ptr<mtmd_bitmap, void (*)(mtmd_bitmap*)>> owned;
-    std::vector<const mtmd_bitmap*> bitmaps;
-    for (const Image& picture : pictures) {
-        owned.emplace_back(mtmd_bitmap_init(static_cast<std::uint32_t>(picture.width),
-                                            static_cast<std::uint32_t>(picture.height), picture.rgb.data()),
-                           mtmd_bitmap_free);
-        bitmaps.push_back(owned.back().get());
-    }
-    const std::unique_ptr<mtmd_input_chunks, void (*)(mtmd_input_chunks*)> chunks(mtmd_input_chunks_init(),
-                                                                                  mtmd_input_chunks_free);
-    const mtmd_input_text text = {
-        .text = prompt.c_str(), .text_len = prompt.size(), .add_special = true, .parse_special = true};
-    if (mtmd_tokenize(context_.get(), chunks.get(), &text, bitmaps.data(), bitmaps.size()) != 0) return -1;
+    const Chunks chunks = cut_prompt(context_.get(), prompt, pictures);
+    if (chunks == nullptr) return -1;
     llama_pos next = 0;
     for (std::size_t i = 0; i < mtmd_input_chunks_size(chunks.get()); ++i) {
         const mtmd_input_chunk* chunk = mtmd_input_chunks_get(chunks.get(), i);

@@ -24,6 +24,15 @@ class MtmdOracle {
     [[nodiscard]] bool ok() const { return context_ != nullptr; }
     // rgb: size x size pixels, interleaved. Returns n_tokens rows of the projector's width.
     std::vector<float> encode(std::span<const std::uint8_t> rgb, std::size_t size, std::size_t output_width);
+    // A run of what the decoder gets: words, or the rows of one piece of a picture.
+    struct Chunk {
+        std::vector<std::int32_t> text;
+        std::vector<float> rows;
+    };
+    // A whole prompt as libmtmd sees it, with mtmd_default_marker() where each picture stands. Empty on
+    // failure.
+    std::vector<Chunk> see_prompt(const std::string& prompt, std::span<const Image> pictures,
+                                  std::size_t output_width);
     // The same for a picture of any shape: the tokens of its chunks one after the other, without words.
     std::vector<float> encode_picture(std::span<const std::uint8_t> rgb, std::size_t width,
                                       std::size_t height, std::size_t output_width);
@@ -38,6 +47,7 @@ class MtmdOracle {
     [[nodiscard]] double encode_ms() const { return encode_ms_; }
 
    private:
+    std::vector<Chunk> encode_all(const mtmd_input_chunks* chunks, std::size_t output_width);
     static bool read_text(llama_context* into, const mtmd_input_chunk* chunk, llama_pos first);
     bool read_image(llama_context* into, const mtmd_input_chunk* chunk, llama_pos first);
     static bool observe(ggml_tensor* tensor, bool ask, void* user);

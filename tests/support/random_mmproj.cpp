@@ -22,7 +22,7 @@ class Builder {
         writer_.string("general.architecture", "clip");
         writer_.string("general.type", "mmproj");
         writer_.flag("clip.has_vision_encoder", true);
-        writer_.string("clip.projector_type", "mlp");
+        writer_.string("clip.projector_type", spec_.internvl ? "internvl" : "mlp");
         writer_.flag("clip.use_gelu", spec_.use_gelu);
         const auto u32 = [&](const char* key, std::size_t value) {
             writer_.u32(key, static_cast<std::uint32_t>(value));
@@ -34,9 +34,20 @@ class Builder {
         u32("clip.vision.block_count", spec_.n_blocks);
         u32("clip.vision.projection_dim", 768);
         u32("clip.vision.attention.head_count", spec_.n_heads);
-        writer_.f32("clip.vision.attention.layer_norm_epsilon", 1e-5F);
-        writer_.f32_array("clip.vision.image_mean", {0.48145466F, 0.4578275F, 0.40821073F});
-        writer_.f32_array("clip.vision.image_std", {0.26862954F, 0.26130258F, 0.27577711F});
+        writer_.f32("clip.vision.attention.layer_norm_epsilon", spec_.internvl ? 1e-6F : 1e-5F);
+        if (spec_.internvl) {
+            writer_.f32_array("clip.vision.image_mean", {0.485F, 0.456F, 0.406F});
+            writer_.f32_array("clip.vision.image_std", {0.229F, 0.224F, 0.225F});
+            u32("clip.vision.projector.scale_factor", spec_.internvl->merge);
+            const auto tiles = [&](const char* key, std::int32_t count) {
+                if (count != 0) writer_.u32(key, static_cast<std::uint32_t>(count));
+            };
+            tiles("clip.vision.preproc_min_tiles", spec_.internvl->min_tiles);
+            tiles("clip.vision.preproc_max_tiles", spec_.internvl->max_tiles);
+        } else {
+            writer_.f32_array("clip.vision.image_mean", {0.48145466F, 0.4578275F, 0.40821073F});
+            writer_.f32_array("clip.vision.image_std", {0.26862954F, 0.26130258F, 0.27577711F});
+        }
         if (!spec_.pinpoints.empty()) {
             writer_.string("clip.vision.image_aspect_ratio", "anyres");
             writer_.i32_array("clip.vision.image_grid_pinpoints", spec_.pinpoints);
@@ -52,15 +63,24 @@ class Builder {
         const auto patch = static_cast<std::int64_t>(spec_.patch_size);
         const std::size_t side = spec_.image_size / spec_.patch_size;
         tensors_.kernel("v.patch_embd.weight", {patch, patch, 3, width});
+        if (spec_.internvl) tensors_.values("v.patch_embd.bias", {width}, 0.0F, 0.05F);
         tensors_.values("v.class_embd", {width}, 0.0F, 0.5F);
         tensors_.values("v.position_embd.weight", {width, static_cast<std::int64_t>(side * side) + 1}, 0.0F,
                         0.5F);
-        tensors_.norm("v.pre_ln", width);
+        if (!spec_.internvl) tensors_.norm("v.pre_ln", width);
         for (std::size_t i = 0; i < spec_.n_blocks; ++i) block("v.blk." + std::to_string(i) + ".");
         const auto hidden = static_cast<std::int64_t>(spec_.projector_width);
         const auto output = static_cast<std::int64_t>(spec_.output_width);
-        tensors_.linear("mm.0", width, hidden, 1.0F);
-        tensors_.linear("mm.2", hidden, output, 1.0F);
+        if (spec_.internvl) {
+            const auto merged =
+                width * static_cast<std::int64_t>(spec_.internvl->merge * spec_.internvl->merge);
+            tensors_.norm("mm.model.mlp.0", merged);
+            tensors_.linear("mm.model.mlp.1", merged, hidden, 1.0F);
+            tensors_.linear("mm.model.mlp.3", hidden, output, 1.0F);
+        } else {
+            tensors_.linear("mm.0", width, hidden, 1.0F);
+            tensors_.linear("mm.2", hidden, output, 1.0F);
+        }
         if (!spec_.pinpoints.empty() && !spec_.newline_name.empty()) {
             tensors_.values(spec_.newline_name, {output}, 0.0F, 0.5F);
         }
@@ -73,11 +93,24 @@ class Builder {
         const auto width = static_cast<std::int64_t>(spec_.width);
         const auto ffn = static_cast<std::int64_t>(spec_.ffn_width);
         const float branch = 1.0F / std::sqrt(2.0F * static_cast<float>(spec_.n_blocks));
-        tensors_.norm(prefix + "ln1", width);
-        for (const char* name : {"attn_q", "attn_k", "attn_v"})
-            tensors_.linear(prefix + name, width, width, 1.0F);
+        const bool has_norm_bias = !spec_.internvl || spec_.internvl->has_norm_bias;
+        const bool has_qkv_bias = !spec_.internvl || spec_.internvl->has_qkv_bias;
+        tensors_.norm(prefix + "ln1", width, has_norm_bias);
+        for (const char* name : {"attn_q", "attn_k", "attn_v"}) {
+            tensors_.linear(prefix + name, width, width, 1.0F, has_qkv_bias);
+        }
         tensors_.linear(prefix + "attn_out", width, width, branch);
-        tensors_.norm(prefix + "ln2", width);
+        tensors_.norm(prefix + "ln2", width, has_norm_bias);
+        if (spec_.internvl) {
+            // Far from 1, so that a place where they are forgotten shows.
+            for (const char* name : {"ls1", "ls2"}) {
+                tensors_.values(prefix + name + ".weight", {width}, 0.7F, 0.2F);
+            }
+            const auto qk_width = static_cast<std::int64_t>(spec_.internvl->qk_norm_width);
+            for (const char* name : {"attn_q_norm", "attn_k_norm"}) {
+                if (qk_width != 0) tensors_.values(prefix + name + ".weight", {qk_width}, 1.0F, 0.3F);
+            }
+        }
         tensors_.linear(prefix + (spec_.swapped_ffn_names ? "ffn_down" : "ffn_up"), width, ffn, 1.0F);
         tensors_.linear(prefix + (spec_.swapped_ffn_names ? "ffn_up" : "ffn_down"), ffn, width, branch);
     }
@@ -98,6 +131,14 @@ MmprojSpec llava_7b_mmproj() {
     spec.n_blocks = 23;
     spec.projector_width = 4096;
     spec.output_width = 4096;
+    return spec;
+}
+
+MmprojSpec internvl_mmproj(const InternvlParts& parts) {
+    MmprojSpec spec;
+    spec.swapped_ffn_names = false;
+    spec.use_gelu = true;
+    spec.internvl = parts;
     return spec;
 }
 

@@ -1,9 +1,10 @@
-// Vision files in LLaVA's format with random weights: small ones for tests, a LLaVA-1.5-sized one for
-// measurements.
+// Vision files in the formats of LLaVA and InternVL with random weights: small ones for tests, a
+// LLaVA-1.5-sized one for measurements.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -11,6 +12,16 @@
 #include "ggml.h"
 
 namespace clasp::test {
+
+// What InternVL's files have that LLaVA's have not.
+struct InternvlParts {
+    std::size_t merge = 2;
+    std::int32_t min_tiles = 0;  // 0: no key
+    std::int32_t max_tiles = 0;
+    bool has_norm_bias = true;  // false: RMSNorm
+    bool has_qkv_bias = true;
+    std::size_t qk_norm_width = 0;  // 0: none
+};
 
 struct MmprojSpec {
     std::size_t image_size = 56;
@@ -33,7 +44,11 @@ struct MmprojSpec {
     std::vector<std::int32_t> pinpoints = {};
     std::string merge_type = "spatial_unpad";          // with pinpoints; no key when empty
     std::string newline_name = "model.image_newline";  // with pinpoints; no tensor when empty
+    std::optional<InternvlParts> internvl = {};        // none for LLaVA
 };
+
+// InternVL's tower with four tokens to a tile of 56 pixels.
+MmprojSpec internvl_mmproj(const InternvlParts& parts = {});
 
 // The same tower with the five resolutions of LLaVA-NeXT, in tiles of its own size.
 MmprojSpec tiled(MmprojSpec spec);

@@ -29,12 +29,13 @@ float VisionRandom::next(float deviation) {
     return (static_cast<float>(bits) * kScale - 0.5F) * kWidth * deviation;
 }
 
-void RandomTensors::linear(const std::string& name, std::int64_t inputs, std::int64_t outputs, float gain) {
+void RandomTensors::linear(const std::string& name, std::int64_t inputs, std::int64_t outputs, float gain,
+                           bool has_bias) {
     // Rows that are no whole number of blocks stay in half precision, as converters do it.
     const ggml_type type = inputs % ggml_blck_size(matrix_type) == 0 ? matrix_type : GGML_TYPE_F16;
     add(name + ".weight", {inputs, outputs}, type, 0.0F, gain / std::sqrt(static_cast<float>(inputs)),
         inputs);
-    values(name + ".bias", {outputs}, 0.0F, 0.05F);
+    if (has_bias) values(name + ".bias", {outputs}, 0.0F, 0.05F);
 }
 
 void RandomTensors::kernel(const std::string& name, const std::vector<std::int64_t>& shape) {

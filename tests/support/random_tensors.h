@@ -30,8 +30,9 @@ struct RandomTensors {
     std::size_t outlier_channels = 0;  // of norms: far larger than the rest
     std::uint64_t next_seed = 0;
 
-    // A matrix whose output has about `gain` times the size of its input, and its bias.
-    void linear(const std::string& name, std::int64_t inputs, std::int64_t outputs, float gain);
+    // A matrix whose output has about `gain` times the size of its input, and its bias, if it has one.
+    void linear(const std::string& name, std::int64_t inputs, std::int64_t outputs, float gain,
+                bool has_bias = true);
     // A patch kernel. It has rows that quantised types cannot hold; converters keep it in F16.
     void kernel(const std::string& name, const std::vector<std::int64_t>& shape);
     void norm(const std::string& name, std::int64_t width, bool has_bias = true);

@@ -8,6 +8,14 @@
 
 namespace clasp::test {
 
+namespace {
+
+void scale_columns(Matrix& x, const Matrix& factors) {
+    for (std::size_t i = 0; i < x.values.size(); ++i) x.values[i] *= factors.values[i % x.columns];
+}
+
+}  // namespace
+
 double quick_gelu(double x) {
     return x / (1.0 + std::exp(-1.702 * x));
 }
@@ -79,10 +87,10 @@ double ReferenceVit::epsilon() const {
         model::read_float(reader_, "clip.vision.attention.layer_norm_epsilon", 0.0F, 1.0F).value());
 }
 
-// y = x W^T + b
+// y = x W^T + b, without b if there is none.
 Matrix ReferenceVit::linear(const Matrix& x, const std::string& name) const {
     const Matrix weight = tensor(name + ".weight");
-    const Matrix bias = tensor(name + ".bias");
+    const Matrix bias = has_tensor(name + ".bias") ? tensor(name + ".bias") : Matrix(1, weight.rows);
     Matrix y(x.rows, weight.rows);
     for (std::size_t t = 0; t < x.rows; ++t) {
         for (std::size_t o = 0; o < weight.rows; ++o) {
@@ -94,19 +102,27 @@ Matrix ReferenceVit::linear(const Matrix& x, const std::string& name) const {
     return y;
 }
 
-Matrix ReferenceVit::norm(const Matrix& x, const std::string& name) const {
+Matrix ReferenceVit::norm(const Matrix& x, const std::string& name, std::optional<double> given) const {
+    const double tiny = given.value_or(epsilon());
     const Matrix scale = tensor(name + ".weight");
-    const Matrix shift = tensor(name + ".bias");
-    const double tiny = epsilon();
+    const bool is_rms = !has_tensor(name + ".bias");
+    const Matrix shift = is_rms ? Matrix(1, scale.columns) : tensor(name + ".bias");
     Matrix y(x.rows, x.columns);
-    const auto n = static_cast<double>(x.columns);
+    const std::size_t span = scale.columns;
+    const auto n = static_cast<double>(span);
     for (std::size_t t = 0; t < x.rows; ++t) {
-        double mean = 0.0;
-        for (std::size_t i = 0; i < x.columns; ++i) mean += x.at(t, i) / n;
-        double variance = 0.0;
-        for (std::size_t i = 0; i < x.columns; ++i) variance += (x.at(t, i) - mean) * (x.at(t, i) - mean) / n;
-        for (std::size_t i = 0; i < x.columns; ++i) {
-            y.at(t, i) = (x.at(t, i) - mean) / std::sqrt(variance + tiny) * scale.values[i] + shift.values[i];
+        for (std::size_t first = 0; first < x.columns; first += span) {
+            double mean = 0.0;
+            for (std::size_t i = 0; i < span && !is_rms; ++i) mean += x.at(t, first + i) / n;
+            double variance = 0.0;
+            for (std::size_t i = 0; i < span; ++i) {
+                variance += (x.at(t, first + i) - mean) * (x.at(t, first + i) - mean) / n;
+            }
+            for (std::size_t i = 0; i < span; ++i) {
+                y.at(t, first + i) =
+                    (x.at(t, first + i) - mean) / std::sqrt(variance + tiny) * scale.values[i] +
+                    shift.values[i];
+            }
         }
     }
     return y;
@@ -123,6 +139,8 @@ ReferenceOutput ReferenceVit::encode(std::span<const float> pixels) const {
     const Matrix kernel = tensor("v.patch_embd.weight");  // rows: output, channel, line
     const Matrix positions = tensor("v.position_embd.weight");
     const Matrix class_token = tensor("v.class_embd");
+    const Matrix patch_bias =
+        has_tensor("v.patch_embd.bias") ? tensor("v.patch_embd.bias") : Matrix(1, width);
     const bool exact = model::read_flag(reader_, "clip.use_gelu").value();
 
     Matrix x(rows, width);
@@ -140,18 +158,22 @@ ReferenceOutput ReferenceVit::encode(std::span<const float> pixels) const {
                     }
                 }
             }
-            x.at(p + 1, o) = sum;
+            x.at(p + 1, o) = sum + patch_bias.values[o];
         }
     }
     add(x, positions);
-    x = norm(x, "v.pre_ln");
+    if (has_tensor("v.pre_ln.weight")) x = norm(x, "v.pre_ln");
 
     ReferenceOutput output;
     for (std::size_t block = 0; block < key("block_count"); ++block) {
         const std::string prefix = "v.blk." + std::to_string(block) + ".";
         const Matrix normed = norm(x, prefix + "ln1");
-        const Matrix q = linear(normed, prefix + "attn_q");
-        const Matrix k = linear(normed, prefix + "attn_k");
+        Matrix q = linear(normed, prefix + "attn_q");
+        Matrix k = linear(normed, prefix + "attn_k");
+        if (has_tensor(prefix + "attn_q_norm.weight")) {
+            q = norm(q, prefix + "attn_q_norm");
+            k = norm(k, prefix + "attn_k_norm");
+        }
         const Matrix v = linear(normed, prefix + "attn_v");
         Matrix mixed(rows, width);
         Matrix class_rows(heads, rows);
@@ -173,13 +195,17 @@ ReferenceOutput ReferenceVit::encode(std::span<const float> pixels) const {
                 }
             }
         }
-        add(x, linear(mixed, prefix + "attn_out"));
+        Matrix attended = linear(mixed, prefix + "attn_out");
+        if (has_tensor(prefix + "ls1.weight")) scale_columns(attended, tensor(prefix + "ls1.weight"));
+        add(x, attended);
         // Whichever of the two takes the tower's width comes first.
         const bool swapped =
             reader_.find_tensor(prefix + "ffn_down.weight")->shape[0] == static_cast<std::int64_t>(width);
         Matrix hidden = linear(norm(x, prefix + "ln2"), prefix + (swapped ? "ffn_down" : "ffn_up"));
         for (double& value : hidden.values) value = exact ? exact_gelu(value) : quick_gelu(value);
-        add(x, linear(hidden, prefix + (swapped ? "ffn_up" : "ffn_down")));
+        Matrix fed = linear(hidden, prefix + (swapped ? "ffn_up" : "ffn_down"));
+        if (has_tensor(prefix + "ls2.weight")) scale_columns(fed, tensor(prefix + "ls2.weight"));
+        add(x, fed);
         output.layers.push_back(x);
         output.class_attention.push_back(class_rows);
         output.keys.push_back(k);
@@ -187,10 +213,29 @@ ReferenceOutput ReferenceVit::encode(std::span<const float> pixels) const {
     return output;
 }
 
+// Token (r, c) is the channels of the patches of its square, one after the other, row by row.
+Matrix ReferenceVit::shuffled(const Matrix& features) const {
+    const std::size_t side = key("image_size") / key("patch_size");
+    const std::size_t merge = key("projector.scale_factor");
+    Matrix tokens(features.rows / (merge * merge), features.columns * merge * merge);
+    for (std::size_t y = 0; y < side; ++y) {
+        for (std::size_t x = 0; x < side; ++x) {
+            const std::size_t token = y / merge * (side / merge) + x / merge;
+            const std::size_t part = y % merge * merge + x % merge;
+            for (std::size_t i = 0; i < features.columns; ++i) {
+                tokens.at(token, part * features.columns + i) = features.at(y * side + x, i);
+            }
+        }
+    }
+    return tokens;
+}
+
 Matrix ReferenceVit::project(const Matrix& features) const {
-    Matrix hidden = linear(features, "mm.0");
+    const bool is_internvl = has_tensor("mm.model.mlp.0.weight");
+    Matrix hidden = is_internvl ? linear(norm(shuffled(features), "mm.model.mlp.0", 1e-5), "mm.model.mlp.1")
+                                : linear(features, "mm.0");
     for (double& value : hidden.values) value = exact_gelu(value);
-    return linear(hidden, "mm.2");
+    return linear(hidden, is_internvl ? "mm.model.mlp.3" : "mm.2");
 }
 
 }  // namespace clasp::test

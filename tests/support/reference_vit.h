@@ -1,8 +1,9 @@
-// The original CLIP vision transformer and LLaVA projector as plain loops in double precision, read
-// straight from a file: no ggml graph, no shared code with the engine beyond the file reader.
+// The original CLIP and InternViT vision transformers and the projectors behind them as plain loops in double
+// precision, read straight from a file: no ggml graph, no shared code with the engine beyond the file reader.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,7 +39,7 @@ class ReferenceVit {
     explicit ReferenceVit(const model::GgufReader& reader) : reader_(reader) {}
 
     [[nodiscard]] ReferenceOutput encode(std::span<const float> pixels) const;
-    // features: patches x width (no class token).
+    // features: patches x width (no class token). InternVL's makes one token of several patches.
     [[nodiscard]] Matrix project(const Matrix& features) const;
 
    protected:
@@ -48,9 +49,14 @@ class ReferenceVit {
     [[nodiscard]] bool has_key(const std::string& name) const;
     [[nodiscard]] double epsilon() const;
     [[nodiscard]] Matrix linear(const Matrix& x, const std::string& name) const;
-    [[nodiscard]] Matrix norm(const Matrix& x, const std::string& name) const;
+    // RMSNorm where there is no bias. A row is normed in parts as long as the weight. The file's epsilon
+    // unless another is given.
+    [[nodiscard]] Matrix norm(const Matrix& x, const std::string& name,
+                              std::optional<double> given = std::nullopt) const;
 
    private:
+    [[nodiscard]] Matrix shuffled(const Matrix& features) const;
+
     const model::GgufReader& reader_;
 };
 
