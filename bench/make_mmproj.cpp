@@ -1,6 +1,8 @@
-// Writes a vision file with random weights in LLaVA's format, for measurements and as a seed for fuzzing.
+// Writes a vision file with random weights in the format of LLaVA or InternVL, for measurements and as a seed
+// for fuzzing.
 //   clasp_make_mmproj OUT.gguf [SHAPE] [f16|f32|q8_0|q4_0] [outlier channels]
-// SHAPE: llava-7b, llava-7b-3, next-7b, next-small, next-tiny, small or tiny.
+// SHAPE: llava-7b, llava-7b-3, next-7b, next-small, next-tiny, internvl-300m, internvl-small, internvl-tiny,
+// internvl-6b-tiny, small or tiny.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -25,6 +27,31 @@ bool set_shape(const std::string& name, MmprojSpec& spec) {
         spec.output_width = 4096;
         spec.n_blocks = 23;
         spec = clasp::test::tiled(spec);
+    } else if (name == "internvl-300m" ||
+               name == "internvl-small") {  // the latter: its tokens, a narrow tower
+        spec = clasp::test::internvl_mmproj();
+        spec.image_size = 448;
+        spec.n_blocks = 24;
+        spec.output_width = 896;
+        if (name == "internvl-300m") {
+            spec.width = 1024;
+            spec.n_heads = 16;
+            spec.ffn_width = 4096;
+            spec.projector_width = 896;
+        }
+    } else if (name == "internvl-tiny" || name == "internvl-6b-tiny") {
+        spec = name == "internvl-tiny"
+                   ? clasp::test::internvl_mmproj({.max_tiles = 4})
+                   : clasp::test::internvl_mmproj(
+                         {.has_norm_bias = false, .has_qkv_bias = false, .qk_norm_width = 32});
+        spec.image_size = 8;
+        spec.patch_size = 2;
+        spec.width = 32;
+        spec.n_heads = 2;
+        spec.ffn_width = 64;
+        spec.n_blocks = 1;
+        spec.projector_width = 32;
+        spec.output_width = 32;
     } else if (name == "tiny" || name == "next-tiny") {
         spec.image_size = 4;
         spec.patch_size = 2;

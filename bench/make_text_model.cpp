@@ -1,5 +1,6 @@
-// Writes a text model of LLaVA-1.5's shape with random weights, for measurements.
-//   clasp_make_text_model OUT.gguf VOCABULARY.gguf [--type q4_0|q8_0|q4_K|f16|f32] [--shape 7b|13b]
+// Writes a text model of the shape of LLaVA-1.5's or InternVL's with random weights, for measurements.
+//   clasp_make_text_model OUT.gguf VOCABULARY.gguf [--type q4_0|q8_0|q4_K|f16|f32] [--shape
+//   7b|13b|qwen2-0.5b]
 //                         [--layers N]
 // A vocabulary is in the source tree of llama.cpp:
 //   $(scripts/build-llama --locate)/source/models/ggml-vocab-llama-spm.gguf
@@ -14,7 +15,7 @@ namespace {
 int usage(const std::string& problem) {
     std::fprintf(stderr,
                  "%s\nusage: clasp_make_text_model OUT.gguf VOCABULARY.gguf [--type q4_0|q8_0|q4_K|f16|f32]"
-                 " [--shape 7b|13b] [--layers N]\n",
+                 " [--shape 7b|13b|qwen2-0.5b] [--layers N]\n",
                  problem.c_str());
     return 2;
 }
@@ -52,6 +53,16 @@ int main(int argc, char** argv) {
             spec.width = 5120;
             spec.n_heads = spec.n_kv_heads = 40;
             spec.ffn_width = 13824;
+        } else if (option == "--shape" && value == "qwen2-0.5b") {  // of InternVL 2, 2.5 and 3 with 1B
+            spec.architecture = "qwen2";
+            spec.has_qkv_biases = true;
+            spec.has_own_head = false;
+            spec.n_layers = 24;
+            spec.width = 896;
+            spec.n_heads = 14;
+            spec.n_kv_heads = 2;
+            spec.ffn_width = 4864;
+            spec.context_length = 32768;
         } else if (option == "--layers" && std::atoi(value.c_str()) > 0) {
             spec.n_layers = std::atoi(value.c_str());
         } else if (option != "--shape" || value != "7b") {

@@ -133,17 +133,19 @@ void join_turns(std::string& text) {
 // Nothing when libllama does not know the template.
 std::optional<std::string> render_known(const std::string& chat_template,
                                         std::span<const MarkedMessage> messages,
-                                        const model::PictureWords& words) {
+                                        const model::PictureWords& words, const std::string& architecture) {
     if (is_smolvlm(chat_template)) return render_smolvlm(messages);
+    const bool is_meant = words.turns_of.empty() || words.turns_of == architecture;
     std::vector<llama_chat_message> turns;
-    if (!words.chatml_system.empty() && is_chatml(chat_template) && messages.front().role != Role::System) {
+    if (is_meant && !words.chatml_system.empty() && is_chatml(chat_template) &&
+        messages.front().role != Role::System) {
         turns.push_back({role_name(Role::System).data(), words.chatml_system.c_str()});
     }
     for (const MarkedMessage& message : messages) {
         turns.push_back({role_name(message.role).data(), message.text.c_str()});
     }
     std::optional<std::string> text = model::apply_chat_template(chat_template, turns);
-    if (text && words.joins_turns) join_turns(*text);
+    if (text && is_meant && words.joins_turns) join_turns(*text);
     return text;
 }
 
@@ -168,9 +170,10 @@ struct Rendered {
 Result<Rendered> render(const model::TextModel& model, std::span<const MarkedMessage> messages,
                         const PromptOptions& options) {
     const std::string& asked = options.chat_template;
+    const std::string& architecture = model.config().architecture;
     const std::optional<std::string> own = model.chat_template();
     if (!asked.empty() && asked != "llava-1.5") {
-        auto text = render_known(asked, messages, options.words);
+        auto text = render_known(asked, messages, options.words, architecture);
         if (text) return Rendered{*text, asked, ""};
         return Status(Code::NotFound, "libllama knows no chat template \"" + asked + "\"");
     }
@@ -178,7 +181,7 @@ Result<Rendered> render(const model::TextModel& model, std::span<const MarkedMes
     const std::string end_text = end >= 0 ? model.piece(end, true) : std::string();
     const bool is_foreign = asked.empty() && own && !is_vicuna(*own);
     if (is_foreign) {
-        auto text = render_known(*own, messages, options.words);
+        auto text = render_known(*own, messages, options.words, architecture);
         if (text) return Rendered{*text, "file", ""};
     }
     const std::string usual = options.words.chat_template.empty()
@@ -187,7 +190,7 @@ Result<Rendered> render(const model::TextModel& model, std::span<const MarkedMes
     const std::string guess =
         own ? "the file's chat template is not one that is known" : "the file brings no chat template";
     if (asked.empty() && !usual.empty() && (!own || is_foreign)) {
-        auto text = render_known(usual, messages, options.words);
+        auto text = render_known(usual, messages, options.words, architecture);
         if (text) return Rendered{*text, usual, guess + "; using " + usual};
     }
     if (is_foreign) {

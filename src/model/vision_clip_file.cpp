@@ -91,6 +91,12 @@ Result<VisionInfo> read_clip_info(const GgufReader& reader) {
     CLASP_RETURN_IF_ERROR(read_feature_layer(reader, info));
     CLASP_ASSIGN_OR_RETURN(info.tiles,
                            read_tile_rule(reader, info.image_size, info.grid.width, kMaxVisionTokens));
+    if (info.tiles) {
+        // LLaVA-1.6 34B, whose decoder, Yi, is of the architecture llama and speaks ChatML.
+        info.words.chatml_system = "Answer the questions.";
+        info.words.joins_turns = true;
+        info.words.turns_of = "llama";
+    }
     return info;
 }
 

@@ -39,8 +39,11 @@ struct PictureWords {
     std::string system = {};  // the usual system text, where nobody gives one; empty: none, or the template's
     std::string chat_template =
         {};  // as PromptOptions has it, for files that bring none; empty: the decoder's
-    std::string chatml_system = {};  // the system text of conversations in ChatML alone, instead of `system`
+    // Where the usual templates differ from how the model was trained; turns_of: only with decoders of this
+    // architecture, empty: with all.
+    std::string chatml_system = {};  // the usual system text of conversations in ChatML alone
     bool joins_turns = false;        // no line break behind the token that ends a turn
+    std::string turns_of = {};
 };
 
 struct VisionInfo {

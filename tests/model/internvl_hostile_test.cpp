@@ -77,7 +77,7 @@ TEST(InternvlFile, AskedForFewerTilesItMakesFewer) {
         return plan_vision(bytes_of(file), {100, 80}, {.detail = {.max_tiles = max_tiles}});
     };
     EXPECT_EQ(plan(0)->n_pieces, 13U);
-    EXPECT_EQ(plan(6)->n_pieces, 7U);
+    EXPECT_EQ(plan(6)->n_pieces, 5U);
     EXPECT_EQ(plan(20)->n_pieces, 21U) << "more than the file says is a choice too";
     EXPECT_EQ(plan(1).status().message(),
               "the vision tower cuts pictures into at least 2 tiles; at most 1 cannot be");
