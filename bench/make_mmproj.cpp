@@ -14,6 +14,16 @@ namespace {
 
 using clasp::test::MmprojSpec;
 
+// For seeds: as few bytes as a tower can have.
+void make_tiny(MmprojSpec& spec) {
+    spec.width = 32;
+    spec.n_heads = 2;
+    spec.ffn_width = 64;
+    spec.n_blocks = 1;
+    spec.projector_width = 32;
+    spec.output_width = 32;
+}
+
 bool set_shape(const std::string& name, MmprojSpec& spec) {
     if (name == "llava-7b") {
         spec = clasp::test::llava_7b_mmproj();
@@ -46,21 +56,11 @@ bool set_shape(const std::string& name, MmprojSpec& spec) {
                          {.has_norm_bias = false, .has_qkv_bias = false, .qk_norm_width = 32});
         spec.image_size = 8;
         spec.patch_size = 2;
-        spec.width = 32;
-        spec.n_heads = 2;
-        spec.ffn_width = 64;
-        spec.n_blocks = 1;
-        spec.projector_width = 32;
-        spec.output_width = 32;
+        make_tiny(spec);
     } else if (name == "tiny" || name == "next-tiny") {
         spec.image_size = 4;
         spec.patch_size = 2;
-        spec.width = 32;
-        spec.n_heads = 2;
-        spec.ffn_width = 64;
-        spec.n_blocks = 1;
-        spec.projector_width = 32;
-        spec.output_width = 32;
+        make_tiny(spec);
         if (name == "next-tiny") spec = clasp::test::tiled(spec);
     } else {
         return name == "small";

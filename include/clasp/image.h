@@ -27,6 +27,9 @@ struct PictureDetail {
     std::size_t min_tokens = 0;  // visual tokens of a picture at least: of models that take any size
     std::size_t max_tokens = 0;  // and at most
     std::size_t max_tiles = 0;   // of models that cut pictures into as many tiles as fit
+    // Of models that cut pictures into tiles with an order by name (LLaVA-NeXT): "flat", "spatial" or
+    // "spatial_unpad".
+    std::string tile_merge = {};
     // Limits by name instead: "paper", those of the evaluation behind the published figures.
     std::string preset = {};
 

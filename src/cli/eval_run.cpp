@@ -34,8 +34,8 @@ const std::vector<std::string>& words_of(const Arguments& arguments) {
 }
 
 // Of the request's options, those that say how finely pictures are seen.
-constexpr std::array<std::string_view, 4> kDetailOptions = {"image-min-tokens", "image-max-tokens",
-                                                            "image-tokens", "max-tiles"};
+constexpr std::array<std::string_view, 5> kDetailOptions = {"image-min-tokens", "image-max-tokens",
+                                                            "image-tokens", "max-tiles", "merge"};
 
 // What the variants have in common.
 Result<Variant> base_variant(const Arguments& arguments) {

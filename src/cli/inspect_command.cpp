@@ -53,6 +53,7 @@ Json as_json(const GgufFileInfo& info) {
                           {"llama_cpp_feature_layer", vision.llama_cpp_feature_layer},
                           {"grid", {{"rows", vision.grid.height}, {"columns", vision.grid.width}}},
                           {"tokens", vision.grid.height * vision.grid.width}};
+        if (!vision.note.empty()) json["vision"]["note"] = vision.note;
         if (vision.max_tiles > 0) json["vision"]["tiles"] = {vision.min_tiles, vision.max_tiles};
         if (!vision.tile_merge.empty()) {
             Json resolutions = Json::array();
@@ -124,6 +125,7 @@ void print(const GgufFileInfo& info, Console& console) {
                 << vision.tile_merge << '\n';
         }
     }
+    if (info.vision && !info.vision->note.empty()) out << "  note           " << info.vision->note << '\n';
     out << "  supported      " << (info.is_supported ? "yes" : "no: " + base::printable(info.reason)) << '\n';
     if (!info.needs.empty()) out << "  needs          " << info.needs << '\n';
 }
@@ -202,8 +204,8 @@ void print_layout(const ImageLayout& layout, Console& console) {
 }
 
 // Of the request's options, those that change what a picture becomes.
-constexpr std::array<std::string_view, 5> kPictureOptions = {"compat", "image-min-tokens", "image-max-tokens",
-                                                             "image-tokens", "max-tiles"};
+constexpr std::array<std::string_view, 6> kPictureOptions = {
+    "compat", "image-min-tokens", "image-max-tokens", "image-tokens", "max-tiles", "merge"};
 
 std::vector<Option> inspect_options() {
     std::vector<Option> options = {

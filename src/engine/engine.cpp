@@ -391,6 +391,9 @@ Result<Answer> Engine::answer_request(const State& state, const AskRequest& requ
     if (!prompt.note.empty()) notes.push_back(prompt.note);
     std::vector<engine::PlannedPicture> pictures;
     if (!is_text_only) {
+        const std::string& lack = state.vision->info().note;
+        const bool is_files_order = request.compat == Compat::Original && request.detail.tile_merge.empty();
+        if (!lack.empty() && is_files_order) notes.push_back(lack);
         CLASP_ASSIGN_OR_RETURN(
             pictures,
             engine::plan_pictures(images, *state.vision, {request.compat, request.detail}, request.cancel));

@@ -54,7 +54,7 @@ std::string picture_name(std::string_view bytes, const model::PlanOptions& plann
     for (const std::size_t limit : {detail.min_tokens, detail.max_tokens, detail.max_tiles}) {
         hash.update(" " + std::to_string(limit));
     }
-    hash.update(" " + detail.preset + " ");
+    hash.update(" " + detail.preset + " " + detail.tile_merge + " ");
     hash.update(bytes);
     return base::to_hex(hash.finish());
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "clasp/image.h"
+#include "clasp/status.h"
 
 namespace clasp::model {
 
@@ -22,12 +23,15 @@ inline constexpr std::array kAllTileMerges = {TileMerge::Flat, TileMerge::Spatia
 
 // As files call it: "flat", "spatial", "spatial_unpad".
 std::string_view tile_merge_name(TileMerge merge);
+// Error: there is no such order; the message lists those that are.
+Result<TileMerge> parse_tile_merge(std::string_view name);
 
 struct TileRule {
     std::vector<PixelSize> resolutions;  // at least one; both sides are multiples of the tile's
     int tile_size = 0;                   // pixels per side of a tile and of the overview
     std::size_t patches_per_side = 0;    // of a tile
     TileMerge merge = TileMerge::SpatialUnpad;
+    bool has_newline = true;  // the file brings the vector that SpatialUnpad needs
 };
 
 }  // namespace clasp::model

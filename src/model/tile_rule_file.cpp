@@ -25,21 +25,11 @@ Result<TileMerge> read_merge(const GgufReader& reader) {
         return has_newline ? TileMerge::SpatialUnpad : TileMerge::Flat;
     }
     if (!name.ok()) return name.status();
-    std::string known;
-    for (const TileMerge merge : kAllTileMerges) {
-        if (tile_merge_name(merge) != *name) {
-            known += (known.empty() ? "" : ", ") + std::string(tile_merge_name(merge));
-            continue;
-        }
-        if (merge == TileMerge::SpatialUnpad && !has_newline) {
-            return Status(Code::Corrupt, std::string(kMerge) +
-                                             " is spatial_unpad, which puts a newline vector behind each "
-                                             "row, but the file has no tensor model.image_newline");
-        }
-        return merge;
-    }
-    return Status(Code::Unsupported,
-                  std::string(kMerge) + " is " + base::in_quotes(*name) + "; supported are: " + known);
+    const Result<TileMerge> merge = parse_tile_merge(*name);
+    if (!merge.ok())
+        return Status(merge.status().code(), std::string(kMerge) + " is " + merge.status().message());
+    // A file that lacks the vector is read without line breaks and, as they go together, with padding.
+    return *merge == TileMerge::SpatialUnpad && !has_newline ? TileMerge::Spatial : *merge;
 }
 
 Result<PixelSize> check_resolution(std::int64_t width, std::int64_t height, std::size_t tile_size,
@@ -72,6 +62,16 @@ std::string newline_tensor(const GgufReader& reader) {
     return "";
 }
 
+std::string missing_newline_note(const GgufReader& reader) {
+    const auto merge = read_string(reader, kMerge);
+    if (!merge.ok() || *merge != tile_merge_name(TileMerge::SpatialUnpad) ||
+        !newline_tensor(reader).empty()) {
+        return "";
+    }
+    return "the vision file asks for line breaks between rows of tiles (spatial_unpad) but has no tensor "
+           "model.image_newline, so its tiles are arranged by spatial, with padding and without line breaks";
+}
+
 Result<std::optional<TileRule>> read_tile_rule(const GgufReader& reader, std::size_t tile_size,
                                                std::size_t patches_per_side, std::size_t max_tokens) {
     if (reader.find(kResolutions) == nullptr) return std::optional<TileRule>();
@@ -92,6 +92,7 @@ Result<std::optional<TileRule>> read_tile_rule(const GgufReader& reader, std::si
     rule.tile_size = static_cast<int>(tile_size);
     rule.patches_per_side = patches_per_side;
     CLASP_ASSIGN_OR_RETURN(rule.merge, read_merge(reader));
+    rule.has_newline = !newline_tensor(reader).empty();
     for (std::size_t i = 0; i < sides.size(); i += 2) {
         CLASP_ASSIGN_OR_RETURN(const PixelSize size, check_resolution(sides[i], sides[i + 1], tile_size,
                                                                       patches_per_side, max_tokens));

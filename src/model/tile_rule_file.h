@@ -17,6 +17,9 @@ namespace clasp::model {
 Result<std::optional<TileRule>> read_tile_rule(const GgufReader& reader, std::size_t tile_size,
                                                std::size_t patches_per_side, std::size_t max_tokens);
 
+// A sentence about a file that asks for line breaks and has no vector for them; empty for others.
+std::string missing_newline_note(const GgufReader& reader);
+
 // The name of the newline vector; empty when the file has none. Converters disagree about it.
 std::string newline_tensor(const GgufReader& reader);
 

@@ -5,6 +5,8 @@
 #include <limits>
 #include <vector>
 
+#include "base/text.h"
+
 namespace clasp::model {
 
 namespace {
@@ -127,6 +129,15 @@ std::string_view tile_merge_name(TileMerge merge) {
         case TileMerge::SpatialUnpad: return "spatial_unpad";
     }
     return "";
+}
+
+Result<TileMerge> parse_tile_merge(std::string_view name) {
+    std::string known;
+    for (const TileMerge merge : kAllTileMerges) {
+        if (tile_merge_name(merge) == name) return merge;
+        known += (known.empty() ? "" : ", ") + std::string(tile_merge_name(merge));
+    }
+    return Status(Code::Unsupported, base::in_quotes(name) + "; supported are: " + known);
 }
 
 PixelSize choose_resolution(PixelSize picture, std::span<const PixelSize> resolutions, Compat compat) {

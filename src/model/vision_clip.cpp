@@ -37,6 +37,8 @@ class ClipTower final : public VisionTower {
     [[nodiscard]] std::size_t max_nodes() const override { return vit_.max_nodes(); }
 
    private:
+    [[nodiscard]] Result<TileRule> tiles_for(const PlanOptions& options) const;
+
     VisionInfo info_;
     Vit vit_;
     MlpProjector projector_;
@@ -59,7 +61,7 @@ Result<std::unique_ptr<VisionTower>> ClipTower::open(const GgufReader& reader) {
                        .llama_cpp_projects_class = true},
                       tower->specs_);
     tower->projector_.add_specs(tower->specs_);
-    if (info.tiles && info.tiles->merge == TileMerge::SpatialUnpad) {
+    if (info.tiles && info.tiles->has_newline) {
         tower->newline_name_ = newline_tensor(reader);
         const auto width = static_cast<std::int64_t>(info.output_width);
         tower->specs_.push_back({.name = tower->newline_name_,
@@ -81,11 +83,36 @@ void ClipTower::bind(const WeightStore& store) {
     ggml_backend_tensor_get(store.get(newline_name_), newline_.data(), 0, newline_.size() * sizeof(float));
 }
 
+// The file's rule, with another order if one was asked for.
+Result<TileRule> ClipTower::tiles_for(const PlanOptions& options) const {
+    TileRule rule = *info_.tiles;
+    if (options.detail.tile_merge.empty()) return rule;
+    const auto merge = parse_tile_merge(options.detail.tile_merge);
+    if (!merge.ok()) {
+        return Status(Code::InvalidArgument, "there is no order of tiles " + merge.status().message());
+    }
+    rule.merge = *merge;
+    if (rule.merge == TileMerge::SpatialUnpad && !rule.has_newline) {
+        return Status(
+            Code::InvalidArgument,
+            "spatial_unpad puts a newline vector behind each row, but the vision file has no tensor "
+            "model.image_newline");
+    }
+    if (options.compat == Compat::LlamaCpp && rule.merge != TileMerge::Flat) {
+        return Status(Code::InvalidArgument, "llama.cpp has the tokens of tiles in one order, flat, not " +
+                                                 options.detail.tile_merge);
+    }
+    return rule;
+}
+
 // LLaVA-NeXT: tiles and an overview. LLaVA-1.5: the picture on a square of the mean colour.
 Result<VisionPlan> ClipTower::plan(PixelSize picture, const PlanOptions& options) const {
     const Compat compat = options.compat;
     const PieceShape shape = {.patches = info_.grid, .n_prefix = 1, .merge = 1};
-    if (info_.tiles) return tiled_plan(picture, *info_.tiles, shape, compat);
+    if (info_.tiles) {
+        CLASP_ASSIGN_OR_RETURN(const TileRule rule, tiles_for(options));
+        return tiled_plan(picture, rule, shape, compat);
+    }
     const image::Fit fit =
         image::square_fit(picture, static_cast<int>(info_.image_size), image::kClipMeanColour, compat);
     return single_piece_plan(picture, fit, shape);

@@ -92,6 +92,7 @@ Result<VisionInfo> read_clip_info(const GgufReader& reader) {
     CLASP_ASSIGN_OR_RETURN(info.tiles,
                            read_tile_rule(reader, info.image_size, info.grid.width, kMaxVisionTokens));
     if (info.tiles) {
+        info.note = missing_newline_note(reader);
         // LLaVA-1.6 34B, whose decoder, Yi, is of the architecture llama and speaks ChatML.
         info.words.chatml_system = "Answer the questions.";
         info.words.joins_turns = true;

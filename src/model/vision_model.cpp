@@ -29,6 +29,7 @@ Result<PictureDetail> settled_detail(const VisionInfo& info, PictureDetail detai
         return refuse_detail(info, "how many tokens a picture becomes");
     }
     if (detail.max_tiles > 0 && info.max_tiles == 0) return refuse_detail(info, "the number of tiles");
+    if (!detail.tile_merge.empty() && !info.tiles) return refuse_detail(info, "the order of tiles");
     if (detail.max_tokens > 0 && detail.min_tokens > detail.max_tokens) {
         return Status(Code::InvalidArgument, "a picture cannot have at least " +
                                                  std::to_string(detail.min_tokens) + " and at most " +

@@ -65,10 +65,10 @@ Status check_conflicts(const Settings& settings, Caller caller) {
 }
 
 Status check_text_only(const Settings& settings, Caller caller) {
-    constexpr std::array<std::string_view, 15> kAboutPictures = {
+    constexpr std::array<std::string_view, 16> kAboutPictures = {
         "budget-kind",  "schedule",  "method", "method-option", "position-mode",    "mass",
         "policy",       "no-fusion", "compat", "select-seed",   "image-min-tokens", "image-max-tokens",
-        "image-tokens", "max-tiles", "cache"};
+        "image-tokens", "max-tiles", "merge",  "cache"};
     const auto refuse = [&](std::string_view name) {
         return invalid("a question without a picture has no visual tokens; " + spelled(name, caller) +
                        " has no effect on it");

@@ -245,6 +245,20 @@ std::vector<Row> asking_rows() {
              return ok_status();
          }},
         {Scope::Asking,
+         {.name = "merge",
+          .type = OptionType::Choice,
+          .value = "NAME",
+          .help =
+              "order of the tokens of LLaVA-NeXT's tiles: row by row over all of them without padding and "
+              "with line breaks (spatial_unpad), the same with padding and without line breaks (spatial: "
+              "2880 tokens of most photographs, which papers count), or tile by tile (flat) (default: as "
+              "the file says)",
+          .choices = {"spatial_unpad", "spatial", "flat"}},
+         [](Settings& s, const Value& value) {
+             s.request.detail.tile_merge = value.text;
+             return ok_status();
+         }},
+        {Scope::Asking,
          {.name = "select-seed",
           .type = OptionType::Integer,
           .value = "S",

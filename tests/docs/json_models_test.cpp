@@ -134,6 +134,9 @@ TEST_F(JsonOfModels, Inspect) {
     tiled.key("clip.vision.image_grid_pinpoints").set_numbers({336, 336});
     std::ofstream(path("tiled.gguf"), std::ios::binary) << tiled.bytes();
     expect_listed("inspect", run({"inspect", path("tiled.gguf"), "--image", "640x480"}));
+    tiled.key("clip.vision.mm_patch_merge_type").set_text("spatial_unpad");
+    std::ofstream(path("bare.gguf"), std::ios::binary) << tiled.bytes();
+    expect_listed("inspect", run({"inspect", path("bare.gguf")}));
     const std::string internvl = std::string(test::source_dir()) + "/fuzz/seeds/mmproj/internvl-tiny.gguf";
     expect_listed("inspect", run({"inspect", internvl, "--image", "640x480", "--max-tiles", "3"}));
     expect_listed("inspect", run({"inspect", text, "--mmproj", text}, 1));

@@ -134,6 +134,20 @@ TEST_F(LlavaNextTest, ThePictureIsWhatTheMergeTypeSays) {
     EXPECT_EQ(ask(vanilla).tokens.entering, kOverview);
 }
 
+// Asked for on one file, an order is that of the file that has it as its own.
+TEST_F(LlavaNextTest, AnOrderThatIsAskedForIsThatOfAFileWithIt) {
+    AskRequest vanilla = request();
+    vanilla.vanilla = true;
+    for (std::size_t own = 0; own < kMerges.size(); ++own) {
+        const Answer wanted = ask(vanilla, own);
+        for (std::size_t other = 0; other < kMerges.size(); ++other) {
+            AskRequest asked = vanilla;
+            asked.detail.tile_merge = kMerges[own];
+            EXPECT_EQ(ask(asked, other).logits, wanted.logits) << kMerges[own] << " of " << kMerges[other];
+        }
+    }
+}
+
 TEST_F(LlavaNextTest, KeepingEverythingIsNoMethodBitForBit) {
     for (std::size_t merge = 0; merge < kMerges.size(); ++merge) {
         for (const bool fusion : {false, true}) {

@@ -63,6 +63,45 @@ TEST(TileRule, WithoutAMergeTypeTheNewlineDecides) {
     EXPECT_EQ(inspected(spec)->tiles->merge, TileMerge::Flat);
 }
 
+TEST(TileRule, WithoutItsNewlineVectorAFileIsSpatialAndSaysSo) {
+    test::MmprojSpec spec = toy();
+    EXPECT_EQ(inspected(spec)->note, "");
+    spec.newline_name.clear();
+    const auto info = inspected(spec);
+    ASSERT_TRUE(info.ok()) << info.status().message();
+    EXPECT_EQ(info->tiles->merge, TileMerge::Spatial);
+    EXPECT_THAT(info->note, HasSubstr("no tensor model.image_newline, so its tiles are arranged by spatial"));
+    spec.merge_type = "flat";
+    EXPECT_EQ(inspected(spec)->note, "");
+}
+
+TEST(TileRule, AnotherOrderCanBeAskedFor) {
+    const std::string file = test::random_mmproj(toy());
+    const auto plan = [&](const std::string& merge, Compat compat = Compat::Original) {
+        return plan_vision(bytes_of(file), {56, 42}, {.compat = compat, .detail = {.tile_merge = merge}});
+    };
+    EXPECT_EQ(plan("")->n_fixed, 4U) << "an odd row of padding stays";
+    EXPECT_EQ(plan("spatial_unpad")->n_fixed, 4U);
+    EXPECT_EQ(plan("spatial")->n_fixed, 0U);
+    EXPECT_EQ(plan("spatial")->n_tokens(), 20U);
+    EXPECT_EQ(plan("spatial")->regions.size(), 2U);
+    EXPECT_EQ(plan("flat")->regions.size(), 5U);
+    EXPECT_THAT(plan("maxpool2x2").status().message(), HasSubstr("there is no order of tiles 'maxpool2x2'"));
+    EXPECT_TRUE(plan("flat", Compat::LlamaCpp).ok());
+    EXPECT_THAT(plan("spatial", Compat::LlamaCpp).status().message(), HasSubstr("in one order, flat"));
+    test::MmprojSpec bare = toy();
+    bare.newline_name.clear();
+    const std::string without = test::random_mmproj(bare);
+    const auto refused =
+        plan_vision(bytes_of(without), {56, 42}, {.detail = {.tile_merge = "spatial_unpad"}});
+    EXPECT_THAT(refused.status().message(), HasSubstr("has no tensor model.image_newline"));
+    test::MmprojSpec whole = toy();
+    whole.pinpoints.clear();
+    const std::string llava = test::random_mmproj(whole);
+    EXPECT_THAT(plan_vision(bytes_of(llava), {56, 42}, {.detail = {.tile_merge = "flat"}}).status().message(),
+                HasSubstr("clip-vit leaves no choice of the order of tiles"));
+}
+
 TEST(TileRule, BothNamesOfTheNewlineAreKnown) {
     for (const std::string name : {"model.image_newline", "v.image_newline"}) {
         test::MmprojSpec spec = toy();
@@ -97,10 +136,6 @@ TEST(TileRule, HostileFilesAreRefusedInASentence) {
         return info.status().message();
     };
     using Spec = test::MmprojSpec;
-    EXPECT_THAT(
-        refusal([](Spec& s) { s.newline_name.clear(); }),
-        HasSubstr("mm_patch_merge_type is spatial_unpad, which puts a newline vector behind each row, "
-                  "but the file has no tensor model.image_newline"));
     EXPECT_THAT(refusal([](Spec& s) { s.merge_type = "maxpool2x2"; }),
                 HasSubstr("is 'maxpool2x2'; supported are: flat, spatial, spatial_unpad"));
     EXPECT_THAT(refusal([](Spec& s) { s.pinpoints.pop_back(); }),
