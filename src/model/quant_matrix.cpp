@@ -1,0 +1,120 @@
+#include "model/quant_matrix.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "base/check.h"
+#include "model/quant_kernel.h"
+
+namespace clasp::model {
+
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+
+// Rows whose sums wait in the first-level cache while the chunks of a panel go by.
+constexpr std::size_t kRowsAtOnce = 256;
+
+std::size_t n_chunks_of(std::size_t n_inputs) {
+    return (n_inputs + kQuantChunk - 1) / kQuantChunk;
+}
+
+std::size_t blocks_in(std::size_t n_inputs, std::size_t chunk) {
+    return std::min(kQuantChunk, n_inputs - chunk * kQuantChunk) / kQuantBlock;
+}
+
+std::size_t panel_bytes_of(const QuantFormat& format, std::size_t n_inputs) {
+    const std::size_t n_whole = n_inputs / kQuantChunk;
+    const std::size_t rest = n_inputs % kQuantChunk / kQuantBlock;
+    return n_whole * format.chunk_bytes(kQuantChunkBlocks) + (rest > 0 ? format.chunk_bytes(rest) : 0);
+}
+
+quant::Kernel kernel_for(const QuantFormat& format, KernelSet kernels) {
+    switch (kernels) {
+#ifdef CLASP_HAVE_X86_KERNELS
+        case KernelSet::Avx512: return quant::avx512_kernel(format);
+        case KernelSet::Avx2: return quant::avx2_kernel(format);
+#endif
+        default: return quant::scalar_kernel(format);
+    }
+}
+
+}  // namespace
+
+void QuantMatrix::Free::operator()(std::uint8_t* memory) const {
+    ::operator delete[](memory, kAlignment);
+}
+
+std::size_t QuantMatrix::bytes(const QuantFormat& format, std::size_t n_inputs, std::size_t n_outputs) {
+    return panel_bytes_of(format, n_inputs) * ((n_outputs + kQuantPanel - 1) / kQuantPanel);
+}
+
+std::unique_ptr<QuantMatrix> QuantMatrix::create(const QuantFormat& format, std::size_t n_inputs,
+                                                 std::size_t n_outputs) {
+    CLASP_CHECK(n_inputs % format.block_inputs() == 0);
+    std::unique_ptr<QuantMatrix> matrix(new (std::nothrow) QuantMatrix());
+    if (matrix == nullptr) return nullptr;
+    matrix->format_ = &format;
+    matrix->n_inputs_ = n_inputs;
+    matrix->n_outputs_ = n_outputs;
+    matrix->panel_bytes_ = panel_bytes_of(format, n_inputs);
+    const std::size_t size = bytes(format, n_inputs, n_outputs);
+    matrix->memory_.reset(static_cast<std::uint8_t*>(::operator new[](size, kAlignment, std::nothrow)));
+    if (matrix->memory_ == nullptr) return nullptr;
+    return matrix;
+}
+
+void QuantMatrix::pack(const void* stored, std::size_t begin, std::size_t end) {
+    const auto* rows = static_cast<const std::uint8_t*>(stored);
+    const std::size_t row_bytes = ggml_row_size(format_->type, static_cast<std::int64_t>(n_inputs_));
+    const std::size_t chunk_stored = ggml_row_size(format_->type, kQuantChunk);
+    const std::size_t chunk_bytes = format_->chunk_bytes(kQuantChunkBlocks);
+    for (std::size_t panel = begin; panel < end; ++panel) {
+        std::uint8_t* to = memory_.get() + panel * panel_bytes_;
+        const std::size_t n_lanes = std::min(kQuantPanel, n_outputs_ - panel * kQuantPanel);
+        // Outputs that do not exist are zero; their results are not stored.
+        if (n_lanes < kQuantPanel) std::memset(to, 0, panel_bytes_);
+        for (std::size_t chunk = 0; chunk < n_chunks_of(n_inputs_); ++chunk) {
+            for (std::size_t lane = 0; lane < n_lanes; ++lane) {
+                pack_quant_lane(*format_,
+                                rows + (panel * kQuantPanel + lane) * row_bytes + chunk * chunk_stored,
+                                blocks_in(n_inputs_, chunk), lane, to + chunk * chunk_bytes);
+            }
+        }
+    }
+}
+
+void QuantMatrix::multiply(const QuantRows& rows, const float* bias, std::size_t part, std::size_t n_parts,
+                           float* y, KernelSet kernels) const {
+    CLASP_CHECK(rows.n_inputs == n_inputs_ && rows.kind == format_->rows);
+    const quant::Kernel kernel = kernel_for(*format_, kernels);
+    const std::size_t chunk_bytes = format_->chunk_bytes(kQuantChunkBlocks);
+    alignas(64) std::uint8_t unpacked[quant::kUnpackedBytes];
+    alignas(64) float sums[kRowsAtOnce * kQuantPanel];
+    for (std::size_t first = 0; first < rows.n_rows; first += kRowsAtOnce) {
+        const std::size_t n_rows = std::min(kRowsAtOnce, rows.n_rows - first);
+        for (std::size_t panel = n_panels() * part / n_parts; panel < n_panels() * (part + 1) / n_parts;
+             ++panel) {
+            std::fill_n(sums, n_rows * kQuantPanel, 0.0F);
+            const std::uint8_t* packed = memory_.get() + panel * panel_bytes_;
+            for (std::size_t chunk = 0; chunk < rows.n_chunks(); ++chunk) {
+                const std::size_t n_blocks = blocks_in(n_inputs_, chunk);
+                kernel.unpack(packed + chunk * chunk_bytes, n_blocks, unpacked);
+                kernel.multiply(unpacked, n_blocks, rows.values(chunk, first), rows.facts(chunk, first),
+                                n_rows, sums);
+            }
+            const std::size_t output = panel * kQuantPanel;
+            const std::size_t n_lanes = std::min(kQuantPanel, n_outputs_ - output);
+            for (std::size_t row = 0; row < n_rows; ++row) {
+                float* to = y + (first + row) * n_outputs_ + output;
+                const float* from = sums + row * kQuantPanel;
+                for (std::size_t lane = 0; lane < n_lanes; ++lane) {
+                    to[lane] = bias != nullptr ? from[lane] + bias[output + lane] : from[lane];
+                }
+            }
+        }
+    }
+}
+
+}  // namespace clasp::model
