@@ -1,7 +1,7 @@
 // Measures the decoder against libllama over the same weights, in one process, taking turns.
 //   clasp_decoder_speed MODEL.gguf [--threads N] [--visual N] [--text N] [--decode N] [--repeats N]
 //                       [--schedules 2:300,6:200,15:110;2:66,6:30,15:17]
-//                       [--clock wall|cpu] [--batch N]
+//                       [--clock wall|cpu] [--batch N] [--kernels ours|ggml]
 // With --batch, rows "batch 2", "batch 4", ... up to N follow: decode_ms is then a step of so many sequences
 // that continue the first schedule's prompt, and its ratio is of the time per token.
 // Prints one JSON object. Times are medians in milliseconds. With one thread, the processor time of the
@@ -49,6 +49,7 @@ struct Settings {
     int decode = 8;
     int repeats = 3;
     int batch = 1;
+    std::string kernels = "ours";
     std::string schedules = "2:300,6:200,15:110;2:303,6:110,15:36;2:66,6:30,15:17";
 };
 
@@ -81,6 +82,8 @@ bool parse(int argc, char** argv, Settings& settings) {
             settings.repeats = number;
         else if (option == "--batch")
             settings.batch = number;
+        else if (option == "--kernels")
+            settings.kernels = argv[i + 1];
         else if (option == "--clock")
             counts_processor_time = std::string(argv[i + 1]) == "cpu";
         else if (option == "--schedules")
@@ -193,7 +196,10 @@ int main(int argc, char** argv) {
     const double load_start = now_ms();
     auto compute = clasp::model::Compute::create({.n_threads = static_cast<std::size_t>(settings.threads)});
     if (!compute.ok()) return 1;
-    auto model = clasp::model::TextModel::load(settings.model, *compute);
+    auto model = clasp::model::TextModel::load(
+        settings.model, *compute,
+        {.kernels = settings.kernels == "ggml" ? clasp::model::DecoderKernels::Ggml
+                                               : clasp::model::DecoderKernels::Ours});
     if (!model.ok()) {
         std::fprintf(stderr, "%s\n", model.status().message().c_str());
         return 1;
@@ -264,10 +270,11 @@ int main(int argc, char** argv) {
         return 1;
     }
     std::printf(
-        "{\"model\": \"%s\", \"clock\": \"%s\", \"threads\": %d, \"visual\": %d, \"text\": %d, \"load_ms\": "
+        "{\"model\": \"%s\", \"kernels\": \"%s\", \"clock\": \"%s\", \"threads\": %d, \"visual\": %d, "
+        "\"text\": %d, \"load_ms\": "
         "%.0f, \"rows\": [",
-        settings.model.c_str(), counts_processor_time ? "cpu" : "wall", settings.threads, settings.visual,
-        settings.text, load_ms);
+        settings.model.c_str(), settings.kernels.c_str(), counts_processor_time ? "cpu" : "wall",
+        settings.threads, settings.visual, settings.text, load_ms);
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const Row& row = rows[i];
         std::printf(

@@ -59,6 +59,10 @@ struct EngineOptions {
     // stored; needed for llama.cpp's numbers to the bit), "i16" (16-bit integers, about as exact as f16 and
     // faster, CPU only), "f32", "f16", "bf16", "q8_0", "q4_0".
     std::string vision_weights = "auto";
+    // Whose products the decoder runs on the CPU: "ours" (on integers, in layouts of our own, where the
+    // processor has kernels for them and the weights a type that they know), or "ggml" (llama.cpp's, needed
+    // for its numbers to the bit).
+    std::string kernels = "ours";
     // 0: the processors that this process may use (affinity, control groups), shared with other processes of
     // this user that answer at the same time. Answers do not depend on it. More than four for each
     // processor are refused.

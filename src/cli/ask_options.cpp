@@ -40,9 +40,11 @@ EngineOptions read_engine_options(const Settings& settings, const request::Model
     EngineOptions options = settings.engine;
     options.model = files.model;
     options.mmproj = files.mmproj;
-    // llama.cpp's bits come only from the matrices that it multiplies with.
+    // llama.cpp's bits come only from the matrices that it multiplies with, and from its products.
     if (options.vision_weights == "auto" && settings.request.compat == Compat::LlamaCpp)
         options.vision_weights = "file";
+    if (!settings.is_given("kernels") && settings.request.compat == Compat::LlamaCpp)
+        options.kernels = "ggml";
     return options;
 }
 

@@ -87,6 +87,13 @@ Result<model::VisionWeights> find_vision_weights(const std::string& name) {
     return Status(Code::InvalidArgument, "there is no type of vision weights called '" + name + "'");
 }
 
+Result<model::DecoderKernels> find_kernels(const std::string& name) {
+    if (name == "ours") return model::DecoderKernels::Ours;
+    if (name == "ggml") return model::DecoderKernels::Ggml;
+    return Status(Code::InvalidArgument,
+                  "there are no kernels called '" + name + "'; there are ours and ggml");
+}
+
 std::vector<std::size_t> policy_layers(const Policy& policy) {
     std::vector<std::size_t> layers;
     for (std::size_t id = 0; id < policy.classes.size(); ++id) {
@@ -262,6 +269,7 @@ struct LoadedModels {
 };
 
 Result<LoadedModels> load_models(const EngineOptions& options, model::VisionWeights weights,
+                                 model::DecoderKernels kernels,
                                  const std::shared_ptr<model::Compute>& compute, ThreadPool& pool) {
     const double text_bytes = file_bytes(options.model);
     const double vision_bytes = file_bytes(options.mmproj);
@@ -273,7 +281,8 @@ Result<LoadedModels> load_models(const EngineOptions& options, model::VisionWeig
     watch.cancel = options.cancel;
     LoadedModels models;
     if (report) watch.on_progress = [&](double share) { report->at(share * text_bytes); };
-    CLASP_ASSIGN_OR_RETURN(models.text, model::TextModel::load(options.model, compute, {.watch = &watch}));
+    CLASP_ASSIGN_OR_RETURN(
+        models.text, model::TextModel::load(options.model, compute, {.kernels = kernels, .watch = &watch}));
     if (options.mmproj.empty()) {
         if (report) report->finish();
         return models;
@@ -314,15 +323,17 @@ const Policy& Engine::policy() const {
 Result<std::unique_ptr<Engine>> Engine::load(const EngineOptions& options) {
     auto state = std::make_unique<State>(options);
     CLASP_ASSIGN_OR_RETURN(const model::VisionWeights weights, find_vision_weights(options.vision_weights));
+    CLASP_ASSIGN_OR_RETURN(const model::DecoderKernels kernels, find_kernels(options.kernels));
     CLASP_ASSIGN_OR_RETURN(
         state->compute, model::Compute::create({.n_threads = options.n_threads, .use_gpu = options.use_gpu}));
-    CLASP_ASSIGN_OR_RETURN(
-        const std::string warning,
-        engine::judge_memory(engine::memory_need(options.model, options.mmproj, weights, *state->compute),
-                             engine::memory_room()));
+    CLASP_ASSIGN_OR_RETURN(const std::string warning,
+                           engine::judge_memory(engine::memory_need(options.model, options.mmproj, weights,
+                                                                    kernels, *state->compute),
+                                                engine::memory_room()));
     if (!warning.empty()) log(options.log, LogLevel::Warning, warning);
     CLASP_RETURN_IF_ERROR(make_cache_folder(options.cache_dir));
-    CLASP_ASSIGN_OR_RETURN(LoadedModels models, load_models(options, weights, state->compute, state->pool));
+    CLASP_ASSIGN_OR_RETURN(LoadedModels models,
+                           load_models(options, weights, kernels, state->compute, state->pool));
     state->text = std::move(models.text);
     state->vision = std::move(models.vision);
     state->info = engine::model_info(*state->text, state->vision ? &state->vision->info() : nullptr);

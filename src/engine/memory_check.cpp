@@ -21,9 +21,10 @@ std::string megabytes(std::size_t bytes) {
     return base::format_number(static_cast<double>(bytes) / 1e6, 1) + " MB";
 }
 
-std::size_t repacked_bytes(const base::MappedFile& file, const model::Compute& compute) {
+std::size_t repacked_bytes(const base::MappedFile& file, const model::Compute& compute,
+                           model::DecoderKernels kernels) {
     const auto reader = model::GgufReader::parse(file.bytes());
-    return reader.ok() ? model::repacked_bytes(compute, *reader) : 0;
+    return reader.ok() ? model::repacked_bytes(compute, *reader, kernels) : 0;
 }
 
 // A lower bound: matrices are kept in two bytes or fewer.
@@ -46,11 +47,11 @@ std::size_t memory_line(const std::string& text, std::string_view name) {
 }  // namespace
 
 MemoryNeed memory_need(const std::string& model, const std::string& mmproj, model::VisionWeights weights,
-                       const model::Compute& compute) {
+                       model::DecoderKernels kernels, const model::Compute& compute) {
     MemoryNeed need;
     if (const auto text = base::MappedFile::open(model); text.ok()) {
         need.mapped_bytes += text->bytes().size();
-        need.kept_bytes += repacked_bytes(*text, compute);
+        need.kept_bytes += repacked_bytes(*text, compute, kernels);
     }
     if (const auto vision = base::MappedFile::open(mmproj); vision.ok()) {
         need.mapped_bytes += vision->bytes().size();

@@ -8,6 +8,7 @@
 
 #include "clasp/status.h"
 #include "model/backend.h"
+#include "model/text_model_repack.h"
 #include "model/vision_types.h"
 
 namespace clasp::engine {
@@ -25,7 +26,7 @@ struct MemoryRoom {
 
 // Files that cannot be read or checked need nothing here: loading them tells why.
 MemoryNeed memory_need(const std::string& model, const std::string& mmproj, model::VisionWeights weights,
-                       const model::Compute& compute);
+                       model::DecoderKernels kernels, const model::Compute& compute);
 
 MemoryRoom memory_room();
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "model/decoder_products.h"
 
 namespace clasp::model {
 namespace {
@@ -12,12 +13,9 @@ namespace {
 // sums values in half precision. A prompt's last block takes so many along for the sake of one.
 constexpr std::int64_t kPreciseQueries = 64;
 
-ggml_tensor* add_bias(ggml_context* context, ggml_tensor* x, ggml_tensor* bias) {
-    return bias != nullptr ? ggml_add(context, x, bias) : x;
-}
-
-ggml_tensor* linear(ggml_context* context, ggml_tensor* weight, ggml_tensor* bias, ggml_tensor* x) {
-    return add_bias(context, ggml_mul_mat(context, weight, x), bias);
+// A product whose input no other one shares.
+ggml_tensor* linear(const DecoderGraph& g, ggml_tensor* weight, ggml_tensor* bias, ggml_tensor* x) {
+    return DecoderProducts(g.context, *g.weights).linear(weight, bias, x);
 }
 
 ggml_tensor* normalise(const DecoderGraph& g, ggml_tensor* x, ggml_tensor* weight) {
@@ -52,7 +50,8 @@ ggml_tensor* head_rows(ggml_context* context, ggml_tensor* x, std::int64_t first
 // Queries, keys and values before rotation, [head_width, heads, n] each.
 class Projection {
    public:
-    Projection(const DecoderGraph& graph, const BlockWeights& block) : g_(graph), block_(block) {}
+    Projection(const DecoderGraph& graph, const BlockWeights& block)
+        : g_(graph), block_(block), products_(graph.context, *graph.weights) {}
 
     ggml_tensor* queries(ggml_tensor* x) {
         return normed(slice(x, block_.q, block_.q_bias, 0, g_.config->n_heads), block_.q_norm);
@@ -76,11 +75,11 @@ class Projection {
                        std::int64_t n_heads) {
         const std::int64_t head = g_.config->head_width;
         if (block_.qkv == nullptr) {
-            return ggml_reshape_3d(g_.context, linear(g_.context, weight, bias, x), head, n_heads, x->ne[1]);
+            return ggml_reshape_3d(g_.context, products_.linear(weight, bias, x), head, n_heads, x->ne[1]);
         }
         if (fused_input_ != x) {
             fused_input_ = x;
-            fused_ = linear(g_.context, block_.qkv, block_.qkv_bias, x);
+            fused_ = products_.linear(block_.qkv, block_.qkv_bias, x);
         }
         const auto head_bytes = static_cast<std::size_t>(head) * fused_->nb[0];
         return ggml_view_3d(g_.context, fused_, head, n_heads, x->ne[1], head_bytes, fused_->nb[1],
@@ -89,6 +88,7 @@ class Projection {
 
     const DecoderGraph& g_;
     const BlockWeights& block_;
+    DecoderProducts products_;
     ggml_tensor* fused_input_ = nullptr;
     ggml_tensor* fused_ = nullptr;
 };
@@ -208,14 +208,15 @@ ggml_tensor* attend_within(const DecoderGraph& g, const BlockRows& input, ggml_t
 ggml_tensor* gated(const DecoderGraph& g, const BlockWeights& block, ggml_tensor* x) {
     const bool is_silu = g.config->family->activation == GateActivation::Silu;
     const ggml_glu_op op = is_silu ? GGML_GLU_OP_SWIGLU : GGML_GLU_OP_GEGLU;
-    ggml_tensor* up = linear(g.context, block.up, block.up_bias, x);
+    DecoderProducts products(g.context, *g.weights);
+    ggml_tensor* up = products.linear(block.up, block.up_bias, x);
     if (block.gate == nullptr) return ggml_glu(g.context, up, op, false);
-    return ggml_glu_split(g.context, linear(g.context, block.gate, block.gate_bias, x), up, op);
+    return ggml_glu_split(g.context, products.linear(block.gate, block.gate_bias, x), up, op);
 }
 
 ggml_tensor* feed_forward(const DecoderGraph& g, const BlockWeights& block, ggml_tensor* x) {
     ggml_tensor* inner = gated(g, block, normalise(g, x, block.ffn_norm));
-    ggml_tensor* out = linear(g.context, block.down, block.down_bias, inner);
+    ggml_tensor* out = linear(g, block.down, block.down_bias, inner);
     return block.ffn_post_norm != nullptr ? normalise(g, out, block.ffn_post_norm) : out;
 }
 
@@ -242,15 +243,15 @@ ggml_tensor* build_block(const DecoderGraph& g, std::size_t layer, const BlockRo
     ggml_tensor* queries = project_and_store(g, layer, input, n_queries);
     if (queries == nullptr) return nullptr;
     ggml_tensor* attention = last_rows(g.context, attend_within(g, input, queries), input.n_out);
-    ggml_tensor* attended = linear(g.context, block.attention_out, block.attention_out_bias, attention);
+    ggml_tensor* attended = linear(g, block.attention_out, block.attention_out_bias, attention);
     if (block.attention_post_norm != nullptr) attended = normalise(g, attended, block.attention_post_norm);
     ggml_tensor* mixed = ggml_add(g.context, attended, last_rows(g.context, input.hidden, input.n_out));
     return ggml_add(g.context, feed_forward(g, block, mixed), mixed);
 }
 
 ggml_tensor* build_head(const DecoderGraph& g, ggml_tensor* hidden) {
-    ggml_tensor* logits = linear(g.context, g.weights->head, g.weights->head_bias,
-                                 normalise(g, hidden, g.weights->output_norm));
+    ggml_tensor* logits =
+        linear(g, g.weights->head, g.weights->head_bias, normalise(g, hidden, g.weights->output_norm));
     const float cap = g.config->final_cap;
     return cap != 0.0F ? scale_and_cap(g.context, logits, 1.0F, cap) : logits;
 }

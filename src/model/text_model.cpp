@@ -67,7 +67,8 @@ Result<std::shared_ptr<const TextModel>> TextModel::load(const std::string& path
     CLASP_RETURN_IF_ERROR(result->bind_weights().with_context(path));
     if (repacks) {
         ThreadPool pool(result->compute_->n_threads());
-        auto repacked = RepackedWeights::create(*result->compute_, result->weights_, pool, options.watch);
+        auto repacked = RepackedWeights::create(*result->compute_, result->weights_, options.kernels, pool,
+                                                options.watch);
         if (!repacked.ok() && repacked.status().code() == Code::Cancelled) return repacked.status();
         if (!repacked.ok()) return repacked.status().with_context(path);
         result->repacked_ = std::move(*repacked);

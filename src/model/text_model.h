@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "clasp/log.h"
@@ -59,11 +60,21 @@ struct TextWeights {
     ggml_tensor* long_rope_factors = nullptr;   // where the original context is exceeded
     ggml_tensor* short_rope_factors = nullptr;  // where it is not
     std::vector<BlockWeights> blocks;
+    // Matrices that are multiplied in a layout of our own; the tensor then only says which it is.
+    std::unordered_map<const ggml_tensor*, const QuantMatrix*> packed;
+
+    // Null where ggml multiplies.
+    [[nodiscard]] const QuantMatrix* packed_form(const ggml_tensor* matrix) const {
+        const auto entry = packed.find(matrix);
+        return entry != packed.end() ? entry->second : nullptr;
+    }
 };
 
 struct TextModelOptions {
-    bool repack = true;  // store weights in the CPU's own layouts: slower to load, faster to run
-    const LoadWatch* watch = nullptr;  // during the call
+    // Keep matrices in layouts that are multiplied faster, on the CPU; slower to load.
+    bool repack = true;
+    DecoderKernels kernels = DecoderKernels::Ours;  // whose layouts and products, if they are repacked
+    const LoadWatch* watch = nullptr;               // during the call
 };
 
 class TextModel {

@@ -441,6 +441,19 @@ std::vector<Row> engine_rows() {
              s.engine.vision_weights = value.text;
              return ok_status();
          }},
+        {Scope::Engine,
+         {.name = "kernels",
+          .type = OptionType::Choice,
+          .value = "WHOSE",
+          .fallback = "ours",
+          .help =
+              "whose matrix products the decoder runs on the CPU: our faster ones, or ggml's for comparison",
+          .group = OptionGroup::Performance,
+          .choices = {"ours", "ggml"}},
+         [](Settings& s, const Value& value) {
+             s.engine.kernels = value.text;
+             return ok_status();
+         }},
         {.scope = Scope::Engine,
          .option = {.name = "no-gpu",
                     .help = "stay on the CPU even if ggml was built with a GPU",

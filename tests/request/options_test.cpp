@@ -59,6 +59,7 @@ TEST(OptionTable, DefaultsAreThoseOfThePublicTypes) {
     EXPECT_EQ(settings.request.generation.top_p, request.generation.top_p);
     EXPECT_EQ(settings.engine.n_threads, engine.n_threads);
     EXPECT_EQ(settings.engine.vision_weights, engine.vision_weights);
+    EXPECT_EQ(settings.engine.kernels, engine.kernels);
     EXPECT_EQ(settings.engine.use_gpu, engine.use_gpu);
     EXPECT_EQ(settings.engine.cached_images, engine.cached_images);
     EXPECT_TRUE(settings.given.empty());

@@ -20,12 +20,16 @@ ReferenceDecoder::Vector ReferenceDecoder::Matrix::times(const Vector& x) const 
 
 ReferenceDecoder::Matrix ReferenceDecoder::copy(const ggml_tensor* tensor, const ggml_tensor* bias) {
     if (tensor == nullptr) return {};
-    if (tensor->type != GGML_TYPE_F32) std::abort();
     Matrix matrix;
     matrix.inputs = static_cast<std::size_t>(tensor->ne[0]);
     matrix.outputs = static_cast<std::size_t>(tensor->ne[1]);
     matrix.values.resize(matrix.inputs * matrix.outputs);
-    std::memcpy(matrix.values.data(), tensor->data, matrix.values.size() * sizeof(float));
+    if (tensor->type == GGML_TYPE_F32) {
+        std::memcpy(matrix.values.data(), tensor->data, matrix.values.size() * sizeof(float));
+    } else {
+        ggml_get_type_traits(tensor->type)
+            ->to_float(tensor->data, matrix.values.data(), ggml_nelements(tensor));
+    }
     if (bias != nullptr) matrix.bias = copy(bias).values;
     return matrix;
 }

@@ -29,7 +29,7 @@ enum class Dropping : std::uint8_t {
 
 class ReferenceDecoder {
    public:
-    // Copies the weights, which must be F32.
+    // Copies the weights, which must lie in plain memory, as what they stand for.
     explicit ReferenceDecoder(const model::TextModel& model);
 
     // The engine's request; its room counts where rotation depends on the length, cancel is ignored.
