@@ -34,10 +34,15 @@ inline constexpr int kMaxByte = 127;
 
 // Room for an unpacked chunk of a panel, in whatever form the kernel likes.
 inline constexpr std::size_t kUnpackedBytes = 6144;
+// Rows for which unpacking a chunk does not pay.
+inline constexpr std::size_t kFewRows = 4;
 
 // One chunk of one panel times n_rows rows, which lie one after the other: values kQuantChunk bytes a row,
 // facts kFactsBytes a row. Adds to sums, kQuantPanel floats a row. unpacked is aligned to 64 bytes.
 struct Kernel {
+    // Straight from the packed chunk, 1 to kFewRows rows.
+    void (*multiply_few)(const std::uint8_t* chunk, std::size_t n_blocks, const std::int8_t* values,
+                         const std::uint8_t* facts, std::size_t n_rows, float* sums) = nullptr;
     void (*unpack)(const std::uint8_t* chunk, std::size_t n_blocks, std::uint8_t* unpacked) = nullptr;
     void (*multiply)(const std::uint8_t* unpacked, std::size_t n_blocks, const std::int8_t* values,
                      const std::uint8_t* facts, std::size_t n_rows, float* sums) = nullptr;

@@ -19,8 +19,8 @@ constexpr std::size_t kTile = 4;  // rows at a time: two sums each, of eight out
 constexpr int largest_pair(unsigned n_bits) {
     return 2 * kMaxByte * (n_bits == 8 ? 128 : (1 << n_bits) - 1);
 }
-constexpr std::size_t depth_of(unsigned n_bits) {
-    std::size_t depth = 1;
+constexpr unsigned depth_of(unsigned n_bits) {
+    unsigned depth = 1;
     while (depth < 8 && static_cast<int>(2 * depth) * largest_pair(n_bits) <= INT16_MAX) depth *= 2;
     return depth;
 }
@@ -37,6 +37,77 @@ inline __m256i load_aligned(const void* from) {
     return _mm256_load_si256(static_cast<const __m256i*>(from));
 }
 
+// Half a panel is eight outputs, one register. Bytes of 8 bits come as signed numbers.
+template <unsigned kBits, unsigned kParts, bool kMinima>
+struct FromPacked : PackedChunk<kBits, kParts, kMinima> {
+    using PackedChunk<kBits, kParts, kMinima>::PackedChunk;
+
+    template <unsigned kStep>
+    [[nodiscard]] __m256i values(std::size_t block, std::size_t half) const {
+        const __m256i bytes = step_values<kBits, kStep>(this->block(block) + 32 * half);
+        return kBits == 8 ? _mm256_xor_si256(bytes, _mm256_set1_epi8(-128)) : bytes;
+    }
+    [[nodiscard]] __m256 scale(std::size_t block, std::size_t half) const {
+        return halves_at(this->scales + this->kLine * block + 16 * half);
+    }
+    [[nodiscard]] __m256 minimum(std::size_t block, std::size_t half) const {
+        return halves_at(this->minima + this->kLine * block + 16 * half);
+    }
+    // Twice, as pairs of 16 bits.
+    [[nodiscard]] __m256i part_scale(std::size_t part, std::size_t half) const {
+        const __m256i scale = widen<true>(this->parts + part * kQuantPanel + 8 * half);
+        return paired(scale, scale);
+    }
+    [[nodiscard]] __m256i pair(std::size_t i, std::size_t half) const {
+        const std::uint8_t* two = this->twos(i) + 8 * half;
+        return paired(widen<!kMinima>(two), widen<!kMinima>(two + kQuantPanel));
+    }
+};
+
+template <unsigned kBits>
+struct FromUnpackedBlocks {
+    FromUnpackedBlocks(const std::uint8_t* unpacked, std::size_t /*n_blocks*/)
+        : from(*reinterpret_cast<const UnpackedBlocks*>(unpacked)) {}
+
+    template <unsigned kStep>
+    [[nodiscard]] __m256i values(std::size_t block, std::size_t half) const {
+        const __m256i bytes = load_aligned(from.values[8 * block + kStep] + 32 * half);
+        return kBits == 8 ? _mm256_xor_si256(bytes, _mm256_set1_epi8(-128)) : bytes;
+    }
+    [[nodiscard]] __m256 scale(std::size_t block, std::size_t half) const {
+        return _mm256_load_ps(from.scales[block] + 8 * half);
+    }
+    [[nodiscard]] __m256 minimum(std::size_t block, std::size_t half) const {
+        return _mm256_load_ps(from.minima[block] + 8 * half);
+    }
+
+    const UnpackedBlocks& from;
+};
+
+struct FromUnpackedParts {
+    FromUnpackedParts(const std::uint8_t* unpacked, std::size_t /*n_blocks*/)
+        : from(*reinterpret_cast<const UnpackedParts*>(unpacked)) {}
+
+    template <unsigned kStep>
+    [[nodiscard]] __m256i values(std::size_t block, std::size_t half) const {
+        return load_aligned(from.values[8 * block + kStep] + 32 * half);
+    }
+    [[nodiscard]] __m256 scale(std::size_t /*block*/, std::size_t half) const {
+        return _mm256_load_ps(from.scale + 8 * half);
+    }
+    [[nodiscard]] __m256 minimum(std::size_t /*block*/, std::size_t half) const {
+        return _mm256_load_ps(from.minimum + 8 * half);
+    }
+    [[nodiscard]] __m256i part_scale(std::size_t part, std::size_t half) const {
+        return load_aligned(from.scales[part] + 8 * half);
+    }
+    [[nodiscard]] __m256i pair(std::size_t i, std::size_t half) const {
+        return load_aligned(from.pairs[i] + 8 * half);
+    }
+
+    const UnpackedParts& from;
+};
+
 // sum + more, now: left to itself the compiler adds products in pairs first, for which registers do not
 // suffice.
 inline __m256i add_at_once(__m256i sum, __m256i more) {
@@ -44,93 +115,96 @@ inline __m256i add_at_once(__m256i sum, __m256i more) {
     asm("" : "+x"(sum));  // NOLINT(hicpp-no-assembler): no instruction, only an order
     return sum;
 }
+inline __m256i add_words_at_once(__m256i sum, __m256i more) {
+    sum = _mm256_add_epi32(sum, more);
+    asm("" : "+x"(sum));  // NOLINT(hicpp-no-assembler): no instruction, only an order
+    return sum;
+}
 
-// kSteps steps of a panel times the rows of a tile, sums of 16 bits.
-template <std::size_t kRows, std::size_t kSteps>
-inline void multiply_steps(const std::uint8_t (*weights)[64], const std::int8_t* values,
+// Steps kStep ... kEnd - 1 of a block times the rows of a tile, sums of 16 bits that begin with step kBegin.
+template <unsigned kBegin, unsigned kEnd, std::size_t kRows, unsigned kStep = kBegin, typename Source>
+inline void multiply_steps(const Source& source, std::size_t block, const std::int8_t* values,
                            __m256i (&dots)[kRows][2]) {
-#pragma GCC unroll 8
-    for (std::size_t step = 0; step < kSteps; ++step) {
-        const __m256i low = load_aligned(weights[step]);
-        const __m256i high = load_aligned(weights[step] + 32);
+    if constexpr (kStep < kEnd) {
+        const __m256i low = source.template values<kStep>(block, 0);
+        const __m256i high = source.template values<kStep>(block, 1);
 #pragma GCC unroll 4
         for (std::size_t row = 0; row < kRows; ++row) {
-            const __m256i x = broadcast(values + row * kQuantChunk + step * 4);
+            const __m256i x = broadcast(values + row * kQuantChunk + block * kQuantBlock + kStep * 4);
             const __m256i first = _mm256_maddubs_epi16(low, x);
             const __m256i second = _mm256_maddubs_epi16(high, x);
-            dots[row][0] = step == 0 ? first : add_at_once(dots[row][0], first);
-            dots[row][1] = step == 0 ? second : add_at_once(dots[row][1], second);
+            dots[row][0] = kStep == kBegin ? first : add_at_once(dots[row][0], first);
+            dots[row][1] = kStep == kBegin ? second : add_at_once(dots[row][1], second);
         }
+        multiply_steps<kBegin, kEnd, kRows, kStep + 1>(source, block, values, dots);
     }
 }
 
-// The sums of a block of 32 inputs, 32 bits.
-template <unsigned kBits, std::size_t kRows>
-inline void block_dots(const std::uint8_t (*weights)[64], const std::int8_t* values,
+// The sums of a block of 32 inputs, 32 bits, kDepth steps at a time.
+template <unsigned kDepth, std::size_t kRows, unsigned kStep = 0, typename Source>
+inline void block_dots(const Source& source, std::size_t block, const std::int8_t* values,
                        __m256i (&dots)[kRows][2]) {
-    constexpr std::size_t kDepth = depth_of(kBits);
-    const __m256i ones = _mm256_set1_epi16(1);
-    for (std::size_t step = 0; step < 8; step += kDepth) {
+    if constexpr (kStep < 8) {
+        const __m256i ones = _mm256_set1_epi16(1);
         __m256i part[kRows][2];
-        multiply_steps<kRows, kDepth>(weights + step, values + 4 * step, part);
+        multiply_steps<kStep, kStep + kDepth, kRows>(source, block, values, part);
 #pragma GCC unroll 4
         for (std::size_t row = 0; row < kRows; ++row) {
 #pragma GCC unroll 2
             for (std::size_t half = 0; half < 2; ++half) {
                 const __m256i wide = _mm256_madd_epi16(part[row][half], ones);
-                dots[row][half] = step == 0 ? wide : _mm256_add_epi32(dots[row][half], wide);
+                dots[row][half] = kStep == 0 ? wide : _mm256_add_epi32(dots[row][half], wide);
             }
         }
+        block_dots<kDepth, kRows, kStep + kDepth>(source, block, values, dots);
     }
 }
 
-// The same for bytes of 8 bits, stored with an offset of 128.
-template <std::size_t kRows>
-inline void signed_block_dots(const std::uint8_t (*weights)[64], const std::int8_t* values,
+// The same for signed bytes: their sign goes to the other factor.
+template <std::size_t kRows, unsigned kStep = 0, typename Source>
+inline void signed_block_dots(const Source& source, std::size_t block, const std::int8_t* values,
                               __m256i (&dots)[kRows][2]) {
-    const __m256i ones = _mm256_set1_epi16(1);
-#pragma GCC unroll 4
-    for (std::size_t row = 0; row < kRows; ++row) dots[row][0] = dots[row][1] = _mm256_setzero_si256();
-#pragma GCC unroll 8
-    for (std::size_t step = 0; step < 8; ++step) {
+    if constexpr (kStep < 8) {
+        const __m256i ones = _mm256_set1_epi16(1);
 #pragma GCC unroll 2
         for (std::size_t half = 0; half < 2; ++half) {
-            const __m256i w =
-                _mm256_xor_si256(load_aligned(weights[step] + 32 * half), _mm256_set1_epi8(-128));
+            const __m256i w = source.template values<kStep>(block, half);
             const __m256i magnitude = _mm256_abs_epi8(w);
 #pragma GCC unroll 4
             for (std::size_t row = 0; row < kRows; ++row) {
-                const __m256i x = broadcast(values + row * kQuantChunk + step * 4);
+                const __m256i x = broadcast(values + row * kQuantChunk + block * kQuantBlock + kStep * 4);
                 const __m256i pairs = _mm256_maddubs_epi16(magnitude, _mm256_sign_epi8(x, w));
-                dots[row][half] = _mm256_add_epi32(dots[row][half], _mm256_madd_epi16(pairs, ones));
+                const __m256i wide = _mm256_madd_epi16(pairs, ones);
+                dots[row][half] = kStep == 0 ? wide : add_words_at_once(dots[row][half], wide);
             }
         }
+        signed_block_dots<kRows, kStep + 1>(source, block, values, dots);
     }
 }
 
-template <unsigned kBits, bool kMinima, std::size_t kRows>
-inline void multiply_blocks(const UnpackedBlocks& weights, std::size_t n_blocks, const std::int8_t* values,
+template <unsigned kBits, bool kMinima, std::size_t kRows, typename Source>
+inline void multiply_blocks(const Source& source, std::size_t n_blocks, const std::int8_t* values,
                             const BlockFacts* known, float* sums) {
     for (std::size_t block = 0; block < n_blocks; ++block) {
         __m256i dots[kRows][2];
         if constexpr (kBits == 8) {
-            signed_block_dots<kRows>(weights.values + 8 * block, values + kQuantBlock * block, dots);
+            signed_block_dots<kRows>(source, block, values, dots);
         } else {
-            block_dots<kBits, kRows>(weights.values + 8 * block, values + kQuantBlock * block, dots);
+            block_dots<depth_of(kBits), kRows>(source, block, values, dots);
         }
-#pragma GCC unroll 4
-        for (std::size_t row = 0; row < kRows; ++row) {
-            const __m256 input_scale = _mm256_set1_ps(known[row].scale[block]);
-            const __m256 input_sum = _mm256_set1_ps(known[row].sum[block]);
 #pragma GCC unroll 2
-            for (std::size_t half = 0; half < 2; ++half) {
+        for (std::size_t half = 0; half < 2; ++half) {
+            const __m256 scale = source.scale(block, half);
+#pragma GCC unroll 4
+            for (std::size_t row = 0; row < kRows; ++row) {
+                const __m256 input_scale = _mm256_set1_ps(known[row].scale[block]);
+                const __m256 input_sum = _mm256_set1_ps(known[row].sum[block]);
                 float* place = sums + row * kQuantPanel + 8 * half;
-                const __m256 scale = _mm256_load_ps(weights.scales[block] + 8 * half);
                 const __m256 dot = _mm256_cvtepi32_ps(dots[row][half]);
                 __m256 sum = _mm256_loadu_ps(place);
                 if constexpr (kMinima) {
                     sum = _mm256_fmadd_ps(_mm256_mul_ps(dot, input_scale), scale, sum);
-                    sum = _mm256_fmadd_ps(input_sum, _mm256_load_ps(weights.minima[block] + 8 * half), sum);
+                    sum = _mm256_fmadd_ps(input_sum, source.minimum(block, half), sum);
                 } else if constexpr (kBits == 8) {
                     sum = _mm256_fmadd_ps(_mm256_mul_ps(dot, input_scale), scale, sum);
                 } else {
@@ -142,53 +216,62 @@ inline void multiply_blocks(const UnpackedBlocks& weights, std::size_t n_blocks,
     }
 }
 
-template <unsigned kBits, unsigned kParts, bool kMinima, std::size_t kRows>
-inline void multiply_parts(const UnpackedParts& weights, const std::int8_t* values, const ChunkFacts* known,
+// The parts of one block, of kSteps steps each. A part's scale takes the place of the ones that widen.
+template <unsigned kBits, unsigned kSteps, std::size_t kRows, unsigned kStep = 0, typename Source>
+inline void add_parts(const Source& source, std::size_t block, const std::int8_t* values,
+                      __m256i (&all)[kRows][2]) {
+    if constexpr (kStep < 8) {
+        constexpr unsigned kDepth = depth_of(kBits) < kSteps ? depth_of(kBits) : kSteps;
+        __m256i dots[kRows][2];
+        multiply_steps<kStep, kStep + kDepth, kRows>(source, block, values, dots);
+#pragma GCC unroll 2
+        for (std::size_t half = 0; half < 2; ++half) {
+            const __m256i scale = source.part_scale((8 * block + kStep) / kSteps, half);
+#pragma GCC unroll 4
+            for (std::size_t row = 0; row < kRows; ++row) {
+                all[row][half] = _mm256_add_epi32(all[row][half], _mm256_madd_epi16(dots[row][half], scale));
+            }
+        }
+        add_parts<kBits, kSteps, kRows, kStep + kDepth>(source, block, values, all);
+    }
+}
+
+template <unsigned kBits, unsigned kParts, bool kMinima, std::size_t kRows, typename Source>
+inline void multiply_parts(const Source& source, const std::int8_t* values, const ChunkFacts* known,
                            float* sums) {
-    constexpr std::size_t kSteps = kQuantChunk / 4 / kParts;
-    constexpr std::size_t kDepth = depth_of(kBits) < kSteps ? depth_of(kBits) : kSteps;
     __m256i all[kRows][2];
 #pragma GCC unroll 4
     for (std::size_t row = 0; row < kRows; ++row) all[row][0] = all[row][1] = _mm256_setzero_si256();
-    for (std::size_t part = 0; part < kParts; ++part) {
-        // A part's scale takes the place of the ones that widen.
-        const __m256i scale[2] = {load_aligned(weights.scales[part]), load_aligned(weights.scales[part] + 8)};
-#pragma GCC unroll 2
-        for (std::size_t step = 0; step < kSteps; step += kDepth) {
-            __m256i dots[kRows][2];
-            multiply_steps<kRows, kDepth>(weights.values + kSteps * part + step,
-                                          values + 4 * (kSteps * part + step), dots);
-#pragma GCC unroll 4
-            for (std::size_t row = 0; row < kRows; ++row) {
-                all[row][0] = _mm256_add_epi32(all[row][0], _mm256_madd_epi16(dots[row][0], scale[0]));
-                all[row][1] = _mm256_add_epi32(all[row][1], _mm256_madd_epi16(dots[row][1], scale[1]));
-            }
-        }
+    for (std::size_t block = 0; block < kQuantChunkBlocks; ++block) {
+        add_parts<kBits, kQuantChunk / 4 / kParts, kRows>(source, block, values, all);
     }
     // What the offsets or the minima are multiplied with: the sums of the parts' bytes.
-#pragma GCC unroll 4
-    for (std::size_t row = 0; row < kRows; ++row) {
-        __m256i taken[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
-        const std::int16_t* bytes = kParts == 8 ? known[row].sums32 : known[row].sums16;
-#pragma GCC unroll 8
-        for (std::size_t pair = 0; pair < kParts / 2; ++pair) {
-            const __m256i two = broadcast(bytes + 2 * pair);
-            const __m256i first = _mm256_madd_epi16(load_aligned(weights.pairs[pair]), two);
-            const __m256i second = _mm256_madd_epi16(load_aligned(weights.pairs[pair] + 8), two);
-            taken[0] = _mm256_add_epi32(taken[0], first);
-            taken[1] = _mm256_add_epi32(taken[1], second);
-        }
-        const __m256 input_scale = _mm256_set1_ps(known[row].scale);
 #pragma GCC unroll 2
-        for (std::size_t half = 0; half < 2; ++half) {
+    for (std::size_t half = 0; half < 2; ++half) {
+        __m256i taken[kRows];
+#pragma GCC unroll 4
+        for (std::size_t row = 0; row < kRows; ++row) taken[row] = _mm256_setzero_si256();
+        for (std::size_t pair = 0; pair < kParts / 2; ++pair) {
+            const __m256i two = source.pair(pair, half);
+#pragma GCC unroll 4
+            for (std::size_t row = 0; row < kRows; ++row) {
+                const std::int16_t* bytes = kParts == 8 ? known[row].sums32 : known[row].sums16;
+                taken[row] =
+                    _mm256_add_epi32(taken[row], _mm256_madd_epi16(two, broadcast(bytes + 2 * pair)));
+            }
+        }
+        const __m256 scale = source.scale(0, half);
+#pragma GCC unroll 4
+        for (std::size_t row = 0; row < kRows; ++row) {
+            const __m256 input_scale = _mm256_set1_ps(known[row].scale);
             float* place = sums + row * kQuantPanel + 8 * half;
-            const __m256 scale = _mm256_mul_ps(_mm256_load_ps(weights.scale + 8 * half), input_scale);
             __m256i dots = all[row][half];
-            if constexpr (!kMinima) dots = _mm256_sub_epi32(dots, _mm256_slli_epi32(taken[half], kBits - 1));
-            __m256 sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots), scale, _mm256_loadu_ps(place));
+            if constexpr (!kMinima) dots = _mm256_sub_epi32(dots, _mm256_slli_epi32(taken[row], kBits - 1));
+            __m256 sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots), _mm256_mul_ps(scale, input_scale),
+                                         _mm256_loadu_ps(place));
             if constexpr (kMinima) {
-                const __m256 minimum = _mm256_mul_ps(_mm256_load_ps(weights.minimum + 8 * half), input_scale);
-                sum = _mm256_fnmadd_ps(_mm256_cvtepi32_ps(taken[half]), minimum, sum);
+                const __m256 minimum = _mm256_mul_ps(source.minimum(0, half), input_scale);
+                sum = _mm256_fnmadd_ps(_mm256_cvtepi32_ps(taken[row]), minimum, sum);
             }
             _mm256_storeu_ps(place, sum);
         }
@@ -197,43 +280,54 @@ inline void multiply_parts(const UnpackedParts& weights, const std::int8_t* valu
 
 template <unsigned kBits, unsigned kParts, bool kMinima>
 struct Make256 {
-    template <std::size_t kRows>
-    static void tile(const std::uint8_t* unpacked, std::size_t n_blocks, const std::int8_t* values,
+    template <std::size_t kRows, typename Source>
+    static void tile(const std::uint8_t* from, std::size_t n_blocks, const std::int8_t* values,
                      const std::uint8_t* facts, float* sums) {
+        const Source source(from, n_blocks);
         if constexpr (kParts > 0) {
-            multiply_parts<kBits, kParts, kMinima, kRows>(*reinterpret_cast<const UnpackedParts*>(unpacked),
-                                                          values, reinterpret_cast<const ChunkFacts*>(facts),
-                                                          sums);
+            multiply_parts<kBits, kParts, kMinima, kRows>(source, values,
+                                                          reinterpret_cast<const ChunkFacts*>(facts), sums);
         } else {
-            multiply_blocks<kBits, kMinima, kRows>(*reinterpret_cast<const UnpackedBlocks*>(unpacked),
-                                                   n_blocks, values,
+            multiply_blocks<kBits, kMinima, kRows>(source, n_blocks, values,
                                                    reinterpret_cast<const BlockFacts*>(facts), sums);
         }
     }
 
-    static void multiply(const std::uint8_t* unpacked, std::size_t n_blocks, const std::int8_t* values,
-                         const std::uint8_t* facts, std::size_t n_rows, float* sums) {
-        for (; n_rows >= kTile; n_rows -= kTile) {
-            tile<kTile>(unpacked, n_blocks, values, facts, sums);
-            values += kTile * kQuantChunk;
-            facts += kTile * kFactsBytes;
-            sums += kTile * kQuantPanel;
-        }
+    // At most a tile.
+    template <typename Source>
+    static void few(const std::uint8_t* from, std::size_t n_blocks, const std::int8_t* values,
+                    const std::uint8_t* facts, std::size_t n_rows, float* sums) {
         switch (n_rows) {
-            case 1: return tile<1>(unpacked, n_blocks, values, facts, sums);
-            case 2: return tile<2>(unpacked, n_blocks, values, facts, sums);
-            case 3: return tile<3>(unpacked, n_blocks, values, facts, sums);
+            case 1: return tile<1, Source>(from, n_blocks, values, facts, sums);
+            case 2: return tile<2, Source>(from, n_blocks, values, facts, sums);
+            case 3: return tile<3, Source>(from, n_blocks, values, facts, sums);
+            case 4: return tile<4, Source>(from, n_blocks, values, facts, sums);
             default: return;
         }
     }
 
+    template <typename Source>
+    static void multiply(const std::uint8_t* unpacked, std::size_t n_blocks, const std::int8_t* values,
+                         const std::uint8_t* facts, std::size_t n_rows, float* sums) {
+        for (; n_rows > kTile; n_rows -= kTile) {
+            tile<kTile, Source>(unpacked, n_blocks, values, facts, sums);
+            values += kTile * kQuantChunk;
+            facts += kTile * kFactsBytes;
+            sums += kTile * kQuantPanel;
+        }
+        few<Source>(unpacked, n_blocks, values, facts, n_rows, sums);
+    }
+
     static Kernel kernel() {
-        if constexpr (kParts > 0)
-            return {unpack_parts<kBits, kParts, kMinima, true>, multiply};
-        else
-            return {unpack_blocks<kBits, kMinima>, multiply};
+        constexpr auto kFew = few<FromPacked<kBits, kParts, kMinima>>;
+        if constexpr (kParts > 0) {
+            return {kFew, unpack_parts<kBits, kParts, kMinima, true>, multiply<FromUnpackedParts>};
+        } else {
+            return {kFew, unpack_blocks<kBits, kMinima>, multiply<FromUnpackedBlocks<kBits>>};
+        }
     }
 };
+static_assert(kTile == kFewRows);
 
 // The largest magnitude of 32 values, and NaN when one is not finite.
 inline __m256 largest_of(const float* x, std::size_t n, __m256& blemish) {

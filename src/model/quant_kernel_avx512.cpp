@@ -24,21 +24,113 @@ inline __m512 to_floats(__m512i numbers) {
     return _mm512_maskz_cvtepi32_ps(0xFFFF, numbers);
 }
 
-// kSteps steps of a panel times the rows of a tile.
-template <std::size_t kRows, std::size_t kSteps>
-inline void add_steps(const std::uint8_t (*weights)[64], const std::int8_t* values, __m512i (&dots)[kRows]) {
-#pragma GCC unroll 8
-    for (std::size_t step = 0; step < kSteps; ++step) {
-        const __m512i w = _mm512_load_si512(weights[step]);
+inline __m512i load_512(const void* from) {
+    return _mm512_loadu_si512(from);
+}
+
+template <unsigned kFirst, unsigned kTo, unsigned kBits>
+inline __m512i field_512(__m512i bytes) {
+    if constexpr (kFirst > kTo) bytes = _mm512_srli_epi16(bytes, kFirst - kTo);
+    if constexpr (kFirst < kTo) bytes = _mm512_slli_epi16(bytes, kTo - kFirst);
+    return _mm512_and_si512(bytes, _mm512_set1_epi8(static_cast<char>(((1U << kBits) - 1U) << kTo)));
+}
+
+inline __m512 halves_512(const std::uint8_t* from) {
+    return _mm512_maskz_cvtph_ps(0xFFFF, load_bytes(from));
+}
+
+template <bool kSigned>
+inline __m512i widen_512(const std::uint8_t* from) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i_u*>(from));
+    return kSigned ? _mm512_maskz_cvtepi8_epi32(0xFFFF, bytes) : _mm512_maskz_cvtepu8_epi32(0xFFFF, bytes);
+}
+
+template <unsigned kBits, unsigned kParts, bool kMinima>
+struct FromPacked : PackedChunk<kBits, kParts, kMinima> {
+    using PackedChunk<kBits, kParts, kMinima>::PackedChunk;
+
+    template <unsigned kStep>
+    [[nodiscard]] __m512i values(std::size_t block) const {
+        const std::uint8_t* from = this->block(block);
+        if constexpr (kBits == 8) {
+            return load_512(from + 64 * kStep);
+        } else {
+            constexpr unsigned kLow = kLowBits<kBits>;
+            constexpr unsigned kHigh = kBits - kLow;
+            using Low = Place<kLow, kStep>;
+            const __m512i low = field_512<Low::kFirst, 0, kLow>(load_512(from + 64 * Low::kVector));
+            if constexpr (kHigh == 0) {
+                return low;
+            } else {
+                using High = Place<kHigh, kStep>;
+                const __m512i high = load_512(from + 64 * (kLow + High::kVector));
+                return _mm512_or_si512(low, field_512<High::kFirst, kLow, kHigh>(high));
+            }
+        }
+    }
+    [[nodiscard]] __m512 scale(std::size_t block) const {
+        return halves_512(this->scales + this->kLine * block);
+    }
+    [[nodiscard]] __m512 minimum(std::size_t block) const {
+        return halves_512(this->minima + this->kLine * block);
+    }
+    [[nodiscard]] __m512i part_scale(std::size_t part) const {
+        return widen_512<true>(this->parts + part * kQuantPanel);
+    }
+    [[nodiscard]] __m512i pair(std::size_t i) const {
+        const __m512i first = widen_512<!kMinima>(this->twos(i));
+        const __m512i second = widen_512<!kMinima>(this->twos(i) + kQuantPanel);
+        return _mm512_mask_blend_epi16(0xAAAAAAAA, first, _mm512_maskz_slli_epi32(0xFFFF, second, 16));
+    }
+};
+
+struct FromUnpackedBlocks {
+    FromUnpackedBlocks(const std::uint8_t* unpacked, std::size_t /*n_blocks*/)
+        : from(*reinterpret_cast<const UnpackedBlocks*>(unpacked)) {}
+
+    template <unsigned kStep>
+    [[nodiscard]] __m512i values(std::size_t block) const {
+        return load_512(from.values[8 * block + kStep]);
+    }
+    [[nodiscard]] __m512 scale(std::size_t block) const { return _mm512_load_ps(from.scales[block]); }
+    [[nodiscard]] __m512 minimum(std::size_t block) const { return _mm512_load_ps(from.minima[block]); }
+
+    const UnpackedBlocks& from;
+};
+
+struct FromUnpackedParts {
+    FromUnpackedParts(const std::uint8_t* unpacked, std::size_t /*n_blocks*/)
+        : from(*reinterpret_cast<const UnpackedParts*>(unpacked)) {}
+
+    template <unsigned kStep>
+    [[nodiscard]] __m512i values(std::size_t block) const {
+        return load_512(from.values[8 * block + kStep]);
+    }
+    [[nodiscard]] __m512 scale(std::size_t /*block*/) const { return _mm512_load_ps(from.scale); }
+    [[nodiscard]] __m512 minimum(std::size_t /*block*/) const { return _mm512_load_ps(from.minimum); }
+    [[nodiscard]] __m512i part_scale(std::size_t part) const { return load_512(from.scales[part]); }
+    [[nodiscard]] __m512i pair(std::size_t i) const { return load_512(from.pairs[i]); }
+
+    const UnpackedParts& from;
+};
+
+// Steps kStep ... kEnd - 1 of a block times the rows of a tile.
+template <unsigned kStep, unsigned kEnd, std::size_t kRows, typename Source>
+inline void add_steps(const Source& source, std::size_t block, const std::int8_t* values,
+                      __m512i (&dots)[kRows]) {
+    if constexpr (kStep < kEnd) {
+        const __m512i w = source.template values<kStep>(block);
 #pragma GCC unroll 8
         for (std::size_t row = 0; row < kRows; ++row) {
-            dots[row] = _mm512_dpbusd_epi32(dots[row], w, broadcast(values + row * kQuantChunk + step * 4));
+            dots[row] = _mm512_dpbusd_epi32(
+                dots[row], w, broadcast(values + row * kQuantChunk + block * kQuantBlock + kStep * 4));
         }
+        add_steps<kStep + 1, kEnd>(source, block, values, dots);
     }
 }
 
-template <unsigned kBits, bool kMinima, std::size_t kRows>
-inline void multiply_blocks(const UnpackedBlocks& weights, std::size_t n_blocks, const std::int8_t* values,
+template <unsigned kBits, bool kMinima, std::size_t kRows, typename Source>
+inline void multiply_blocks(const Source& source, std::size_t n_blocks, const std::int8_t* values,
                             const BlockFacts* known, float* sums) {
     __m512 sum[kRows];
 #pragma GCC unroll 8
@@ -49,16 +141,16 @@ inline void multiply_blocks(const UnpackedBlocks& weights, std::size_t n_blocks,
         for (std::size_t row = 0; row < kRows; ++row) {
             dots[row] = kBits == 8 ? _mm512_set1_epi32(known[row].offset[block]) : _mm512_setzero_si512();
         }
-        add_steps<kRows, 8>(weights.values + 8 * block, values + kQuantBlock * block, dots);
-        const __m512 scale = _mm512_load_ps(weights.scales[block]);
+        add_steps<0, 8>(source, block, values, dots);
+        const __m512 scale = source.scale(block);
 #pragma GCC unroll 8
         for (std::size_t row = 0; row < kRows; ++row) {
             const __m512 input_scale = _mm512_set1_ps(known[row].scale[block]);
             const __m512 dot = to_floats(dots[row]);
             if constexpr (kMinima) {
                 sum[row] = _mm512_fmadd_ps(_mm512_mul_ps(dot, input_scale), scale, sum[row]);
-                sum[row] = _mm512_fmadd_ps(_mm512_set1_ps(known[row].sum[block]),
-                                           _mm512_load_ps(weights.minima[block]), sum[row]);
+                sum[row] =
+                    _mm512_fmadd_ps(_mm512_set1_ps(known[row].sum[block]), source.minimum(block), sum[row]);
             } else if constexpr (kBits == 8) {
                 sum[row] = _mm512_fmadd_ps(_mm512_mul_ps(dot, input_scale), scale, sum[row]);
             } else {
@@ -71,37 +163,46 @@ inline void multiply_blocks(const UnpackedBlocks& weights, std::size_t n_blocks,
     for (std::size_t row = 0; row < kRows; ++row) _mm512_storeu_ps(sums + row * kQuantPanel, sum[row]);
 }
 
-template <unsigned kBits, unsigned kParts, bool kMinima, std::size_t kRows>
-inline void multiply_parts(const UnpackedParts& weights, const std::int8_t* values, const ChunkFacts* known,
-                           float* sums) {
-    constexpr std::size_t kSteps = kQuantChunk / 4 / kParts;
-    __m512i all[kRows];
-#pragma GCC unroll 8
-    for (std::size_t row = 0; row < kRows; ++row) all[row] = _mm512_setzero_si512();
-    for (std::size_t part = 0; part < kParts; ++part) {
+// The parts of one block, of kSteps steps each.
+template <unsigned kSteps, std::size_t kRows, unsigned kStep = 0, typename Source>
+inline void add_parts(const Source& source, std::size_t block, const std::int8_t* values,
+                      __m512i (&all)[kRows]) {
+    if constexpr (kStep < 8) {
         __m512i dots[kRows];
 #pragma GCC unroll 8
         for (std::size_t row = 0; row < kRows; ++row) dots[row] = _mm512_setzero_si512();
-        add_steps<kRows, kSteps>(weights.values + kSteps * part, values + 4 * kSteps * part, dots);
-        const __m512i scale = _mm512_load_si512(weights.scales[part]);
+        add_steps<kStep, kStep + kSteps>(source, block, values, dots);
+        const __m512i scale = source.part_scale((8 * block + kStep) / kSteps);
 #pragma GCC unroll 8
         for (std::size_t row = 0; row < kRows; ++row) {
             all[row] = _mm512_add_epi32(all[row], _mm512_mullo_epi32(dots[row], scale));
         }
+        add_parts<kSteps, kRows, kStep + kSteps>(source, block, values, all);
+    }
+}
+
+template <unsigned kBits, unsigned kParts, bool kMinima, std::size_t kRows, typename Source>
+inline void multiply_parts(const Source& source, const std::int8_t* values, const ChunkFacts* known,
+                           float* sums) {
+    __m512i all[kRows];
+#pragma GCC unroll 8
+    for (std::size_t row = 0; row < kRows; ++row) all[row] = _mm512_setzero_si512();
+    for (std::size_t block = 0; block < kQuantChunkBlocks; ++block) {
+        add_parts<kQuantChunk / 4 / kParts, kRows>(source, block, values, all);
     }
     // What the offsets or the minima are multiplied with: the sums of the parts' bytes.
     __m512i taken[kRows];
 #pragma GCC unroll 8
     for (std::size_t row = 0; row < kRows; ++row) taken[row] = _mm512_setzero_si512();
     for (std::size_t pair = 0; pair < kParts / 2; ++pair) {
-        const __m512i two = _mm512_load_si512(weights.pairs[pair]);
+        const __m512i two = source.pair(pair);
 #pragma GCC unroll 8
         for (std::size_t row = 0; row < kRows; ++row) {
             const std::int16_t* bytes = kParts == 8 ? known[row].sums32 : known[row].sums16;
             taken[row] = _mm512_dpwssd_epi32(taken[row], two, broadcast(bytes + 2 * pair));
         }
     }
-    const __m512 scale = _mm512_load_ps(weights.scale);
+    const __m512 scale = source.scale(0);
 #pragma GCC unroll 8
     for (std::size_t row = 0; row < kRows; ++row) {
         const __m512 input_scale = _mm512_set1_ps(known[row].scale);
@@ -111,7 +212,7 @@ inline void multiply_parts(const UnpackedParts& weights, const std::int8_t* valu
         __m512 sum = _mm512_loadu_ps(sums + row * kQuantPanel);
         sum = _mm512_fmadd_ps(to_floats(all[row]), _mm512_mul_ps(scale, input_scale), sum);
         if constexpr (kMinima) {
-            const __m512 minimum = _mm512_mul_ps(_mm512_load_ps(weights.minimum), input_scale);
+            const __m512 minimum = _mm512_mul_ps(source.minimum(0), input_scale);
             sum = _mm512_fnmadd_ps(to_floats(taken[row]), minimum, sum);
         }
         _mm512_storeu_ps(sums + row * kQuantPanel, sum);
@@ -120,45 +221,57 @@ inline void multiply_parts(const UnpackedParts& weights, const std::int8_t* valu
 
 template <unsigned kBits, unsigned kParts, bool kMinima>
 struct Make512 {
-    template <std::size_t kRows>
-    static void tile(const std::uint8_t* unpacked, std::size_t n_blocks, const std::int8_t* values,
+    template <std::size_t kRows, typename Source>
+    static void tile(const std::uint8_t* from, std::size_t n_blocks, const std::int8_t* values,
                      const std::uint8_t* facts, float* sums) {
+        const Source source(from, n_blocks);
         if constexpr (kParts > 0) {
-            multiply_parts<kBits, kParts, kMinima, kRows>(*reinterpret_cast<const UnpackedParts*>(unpacked),
-                                                          values, reinterpret_cast<const ChunkFacts*>(facts),
-                                                          sums);
+            multiply_parts<kBits, kParts, kMinima, kRows>(source, values,
+                                                          reinterpret_cast<const ChunkFacts*>(facts), sums);
         } else {
-            multiply_blocks<kBits, kMinima, kRows>(*reinterpret_cast<const UnpackedBlocks*>(unpacked),
-                                                   n_blocks, values,
+            multiply_blocks<kBits, kMinima, kRows>(source, n_blocks, values,
                                                    reinterpret_cast<const BlockFacts*>(facts), sums);
         }
     }
 
+    // At most four.
+    template <typename Source>
+    static void few(const std::uint8_t* from, std::size_t n_blocks, const std::int8_t* values,
+                    const std::uint8_t* facts, std::size_t n_rows, float* sums) {
+        static_assert(kFewRows == 4);
+        switch (n_rows) {
+            case 1: return tile<1, Source>(from, n_blocks, values, facts, sums);
+            case 2: return tile<2, Source>(from, n_blocks, values, facts, sums);
+            case 3: return tile<3, Source>(from, n_blocks, values, facts, sums);
+            case 4: return tile<4, Source>(from, n_blocks, values, facts, sums);
+            default: return;
+        }
+    }
+
+    template <typename Source>
     static void multiply(const std::uint8_t* unpacked, std::size_t n_blocks, const std::int8_t* values,
                          const std::uint8_t* facts, std::size_t n_rows, float* sums) {
         for (; n_rows >= kTile; n_rows -= kTile) {
-            tile<kTile>(unpacked, n_blocks, values, facts, sums);
+            tile<kTile, Source>(unpacked, n_blocks, values, facts, sums);
             values += kTile * kQuantChunk;
             facts += kTile * kFactsBytes;
             sums += kTile * kQuantPanel;
         }
         switch (n_rows) {
-            case 1: return tile<1>(unpacked, n_blocks, values, facts, sums);
-            case 2: return tile<2>(unpacked, n_blocks, values, facts, sums);
-            case 3: return tile<3>(unpacked, n_blocks, values, facts, sums);
-            case 4: return tile<4>(unpacked, n_blocks, values, facts, sums);
-            case 5: return tile<5>(unpacked, n_blocks, values, facts, sums);
-            case 6: return tile<6>(unpacked, n_blocks, values, facts, sums);
-            case 7: return tile<7>(unpacked, n_blocks, values, facts, sums);
-            default: return;
+            case 5: return tile<5, Source>(unpacked, n_blocks, values, facts, sums);
+            case 6: return tile<6, Source>(unpacked, n_blocks, values, facts, sums);
+            case 7: return tile<7, Source>(unpacked, n_blocks, values, facts, sums);
+            default: return few<Source>(unpacked, n_blocks, values, facts, n_rows, sums);
         }
     }
 
     static Kernel kernel() {
-        if constexpr (kParts > 0)
-            return {unpack_parts<kBits, kParts, kMinima, false>, multiply};
-        else
-            return {unpack_blocks<kBits, kMinima>, multiply};
+        constexpr auto kFew = few<FromPacked<kBits, kParts, kMinima>>;
+        if constexpr (kParts > 0) {
+            return {kFew, unpack_parts<kBits, kParts, kMinima, false>, multiply<FromUnpackedParts>};
+        } else {
+            return {kFew, unpack_blocks<kBits, kMinima>, multiply<FromUnpackedBlocks>};
+        }
     }
 };
 

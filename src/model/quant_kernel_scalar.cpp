@@ -126,7 +126,14 @@ struct Make {
         }
     }
 
-    static Kernel kernel() { return {unpack, multiply}; }
+    static void multiply_few(const std::uint8_t* chunk, std::size_t n_blocks, const std::int8_t* values,
+                             const std::uint8_t* facts, std::size_t n_rows, float* sums) {
+        alignas(64) std::uint8_t unpacked[kUnpackedBytes];
+        unpack(chunk, n_blocks, unpacked);
+        multiply(unpacked, n_blocks, values, facts, n_rows, sums);
+    }
+
+    static Kernel kernel() { return {multiply_few, unpack, multiply}; }
 };
 
 }  // namespace

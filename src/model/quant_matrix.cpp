@@ -100,9 +100,15 @@ void QuantMatrix::multiply(const QuantRows& rows, const float* bias, std::size_t
             const std::uint8_t* packed = memory_.get() + panel * panel_bytes_;
             for (std::size_t chunk = 0; chunk < rows.n_chunks(); ++chunk) {
                 const std::size_t n_blocks = blocks_in(n_inputs_, chunk);
-                kernel.unpack(packed + chunk * chunk_bytes, n_blocks, unpacked);
-                kernel.multiply(unpacked, n_blocks, rows.values(chunk, first), rows.facts(chunk, first),
-                                n_rows, sums);
+                const std::uint8_t* from = packed + chunk * chunk_bytes;
+                const std::int8_t* values = rows.values(chunk, first);
+                const std::uint8_t* facts = rows.facts(chunk, first);
+                if (n_rows <= quant::kFewRows) {
+                    kernel.multiply_few(from, n_blocks, values, facts, n_rows, sums);
+                } else {
+                    kernel.unpack(from, n_blocks, unpacked);
+                    kernel.multiply(unpacked, n_blocks, values, facts, n_rows, sums);
+                }
             }
             const std::size_t output = panel * kQuantPanel;
             const std::size_t n_lanes = std::min(kQuantPanel, n_outputs_ - output);

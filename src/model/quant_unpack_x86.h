@@ -1,5 +1,6 @@
-// Private to the x86 kernels of quant_matrix.h, each compiled with flags of its own: from a packed chunk to
-// bytes and scales, in the first-level cache. One text for all of them.
+// Private to the x86 kernels of quant_matrix.h, each compiled with flags of its own: where they read weights
+// and scales, either from a packed chunk or from one that was unpacked to bytes in the first-level cache
+// before, which pays for many rows. One text for all of them.
 #pragma once
 
 #include <immintrin.h>
@@ -35,39 +36,46 @@ inline void store_bytes(void* to, __m256i bytes) {
     _mm256_storeu_si256(static_cast<__m256i_u*>(to), bytes);
 }
 
-// Moves bits `first` ... of every byte to `to` and clears the others. Shifts work on 16 bits; what crosses
-// from the neighbouring byte is cleared.
-template <int kFirst, int kTo, int kBits>
+// Moves bits kFirst ... of every byte to kTo and clears the others. Shifts work on 16 bits; what crosses from
+// the neighbouring byte is cleared.
+template <unsigned kFirst, unsigned kTo, unsigned kBits>
 inline __m256i field(__m256i bytes) {
     if constexpr (kFirst > kTo) bytes = _mm256_srli_epi16(bytes, kFirst - kTo);
     if constexpr (kFirst < kTo) bytes = _mm256_slli_epi16(bytes, kTo - kFirst);
     return _mm256_and_si256(bytes, _mm256_set1_epi8(static_cast<char>(((1U << kBits) - 1U) << kTo)));
 }
 
-// Step kStep of a plane of kBits bits, half a vector, its bits moved to kTo.
-template <int kBits, int kStep, int kTo>
-inline __m256i from_plane(const std::uint8_t* plane) {
-    constexpr int kPerVector = 8 / kBits;
-    constexpr int kVector = kBits == 4 ? kStep % 4 : kStep / kPerVector;
-    constexpr int kPlace = kBits == 4 ? kStep / 4 : kStep % kPerVector;
-    return field<kPlace * kBits, kTo, kBits>(load_bytes(plane + 64 * kVector));
-}
+// Where step kStep lies in a plane of kBits bits.
+template <unsigned kBits, unsigned kStep>
+struct Place {
+    static constexpr unsigned kPerVector = 8 / kBits;
+    static constexpr unsigned kVector = kBits == 4 ? kStep % 4 : kStep / kPerVector;
+    static constexpr unsigned kFirst = kBits * (kBits == 4 ? kStep / 4 : kStep % kPerVector);
+};
+template <unsigned kBits>
+inline constexpr unsigned kLowBits = kBits == 8 ? 8 : (kBits >= 4 ? 4 : 2);
 
-template <int kBits, int kStep>
+// Step kStep of a block, half a vector.
+template <unsigned kBits, unsigned kStep>
 inline __m256i step_values(const std::uint8_t* planes) {
     if constexpr (kBits == 8) {
         return load_bytes(planes + 64 * kStep);
     } else {
-        constexpr int kLow = kBits >= 4 ? 4 : 2;
-        const __m256i low = from_plane<kLow, kStep, 0>(planes);
-        if constexpr (kBits == kLow)
+        constexpr unsigned kLow = kLowBits<kBits>;
+        constexpr unsigned kHigh = kBits - kLow;
+        using Low = Place<kLow, kStep>;
+        const __m256i low = field<Low::kFirst, 0, kLow>(load_bytes(planes + 64 * Low::kVector));
+        if constexpr (kHigh == 0) {
             return low;
-        else
-            return _mm256_or_si256(low, from_plane<kBits - kLow, kStep, kLow>(planes + 64 * kLow));
+        } else {
+            using High = Place<kHigh, kStep>;
+            const __m256i high = load_bytes(planes + 64 * (kLow + High::kVector));
+            return _mm256_or_si256(low, field<High::kFirst, kLow, kHigh>(high));
+        }
     }
 }
 
-template <int kBits, int kStep = 0>
+template <unsigned kBits, unsigned kStep = 0>
 inline void unpack_steps(const std::uint8_t* planes, std::uint8_t (*values)[64]) {
     if constexpr (kStep < 8) {
         store_bytes(values[kStep], step_values<kBits, kStep>(planes));
@@ -76,11 +84,9 @@ inline void unpack_steps(const std::uint8_t* planes, std::uint8_t (*values)[64])
     }
 }
 
-inline void unpack_halves(const std::uint8_t* from, std::size_t n, float* to) {
-    for (std::size_t i = 0; i < n; i += 8) {
-        const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i_u*>(from + 2 * i));
-        _mm256_storeu_ps(to + i, _mm256_cvtph_ps(halves));
-    }
+// Eight of the half-precision numbers.
+inline __m256 halves_at(const std::uint8_t* from) {
+    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i_u*>(from)));
 }
 
 // Eight bytes as numbers of 32 bits.
@@ -95,44 +101,61 @@ inline __m256i paired(__m256i first, __m256i second) {
     return _mm256_blend_epi16(first, _mm256_slli_epi32(second, 16), 0b10101010);
 }
 
-template <int kBits, bool kMinima>
+// A chunk as it is stored (quant_format.h).
+template <unsigned kBits, unsigned kParts, bool kMinima>
+struct PackedChunk {
+    static constexpr std::size_t kLine = kQuantPanel * sizeof(std::uint16_t);
+
+    PackedChunk(const std::uint8_t* chunk, std::size_t n_blocks) : scales(chunk) {
+        const std::size_t n_scales = kParts > 0 ? 1 : n_blocks;
+        minima = scales + n_scales * kLine;
+        parts = kMinima ? minima + n_scales * kLine : minima;
+        part_minima = parts + kParts * kQuantPanel;
+        planes = kMinima ? part_minima + kParts * kQuantPanel : part_minima;
+    }
+
+    [[nodiscard]] const std::uint8_t* block(std::size_t i) const { return planes + i * kBits * 64; }
+    // What pairs are made of.
+    [[nodiscard]] const std::uint8_t* twos(std::size_t pair) const {
+        return (kMinima ? part_minima : parts) + 2 * pair * kQuantPanel;
+    }
+
+    const std::uint8_t* scales;
+    const std::uint8_t* minima;
+    const std::uint8_t* parts;
+    const std::uint8_t* part_minima;
+    const std::uint8_t* planes;
+};
+
+template <unsigned kBits, bool kMinima>
 void unpack_blocks(const std::uint8_t* chunk, std::size_t n_blocks, std::uint8_t* unpacked) {
     auto& to = *reinterpret_cast<UnpackedBlocks*>(unpacked);
-    const std::size_t n_scales = n_blocks * kQuantPanel;
-    unpack_halves(chunk, n_scales, to.scales[0]);
-    chunk += 2 * n_scales;
-    if (kMinima) {
-        unpack_halves(chunk, n_scales, to.minima[0]);
-        chunk += 2 * n_scales;
+    const PackedChunk<kBits, 0, kMinima> from(chunk, n_blocks);
+    for (std::size_t i = 0; i < n_blocks * kQuantPanel; i += 8) {
+        _mm256_store_ps(to.scales[0] + i, halves_at(from.scales + 2 * i));
+        if (kMinima) _mm256_store_ps(to.minima[0] + i, halves_at(from.minima + 2 * i));
     }
-    for (std::size_t i = 0; i < n_blocks; ++i) unpack_steps<kBits>(chunk + i * kBits * 64, to.values + 8 * i);
+    for (std::size_t i = 0; i < n_blocks; ++i) unpack_steps<kBits>(from.block(i), to.values + 8 * i);
 }
 
 // kTwice: scales are stored as pairs of the same number of 16 bits.
-template <int kBits, int kParts, bool kMinima, bool kTwice>
+template <unsigned kBits, unsigned kParts, bool kMinima, bool kTwice>
 void unpack_parts(const std::uint8_t* chunk, std::size_t n_blocks, std::uint8_t* unpacked) {
     auto& to = *reinterpret_cast<UnpackedParts*>(unpacked);
-    unpack_halves(chunk, kQuantPanel, to.scale);
-    chunk += 2 * kQuantPanel;
-    if (kMinima) {
-        unpack_halves(chunk, kQuantPanel, to.minimum);
-        chunk += 2 * kQuantPanel;
-    }
-    const std::uint8_t* scales = chunk;
-    for (std::size_t i = 0; i < kParts * kQuantPanel; i += 8) {
-        const __m256i scale = widen<true>(scales + i);
-        store_bytes(to.scales[0] + i, kTwice ? paired(scale, scale) : scale);
-    }
-    const std::uint8_t* twos = kMinima ? scales + kParts * kQuantPanel : scales;
-    for (std::size_t pair = 0; pair < kParts / 2; ++pair) {
-        for (std::size_t i = 0; i < kQuantPanel; i += 8) {
-            const std::uint8_t* from = twos + 2 * pair * kQuantPanel + i;
-            store_bytes(to.pairs[pair] + i,
-                        paired(widen<!kMinima>(from), widen<!kMinima>(from + kQuantPanel)));
+    const PackedChunk<kBits, kParts, kMinima> from(chunk, n_blocks);
+    for (std::size_t i = 0; i < kQuantPanel; i += 8) {
+        _mm256_store_ps(to.scale + i, halves_at(from.scales + 2 * i));
+        if (kMinima) _mm256_store_ps(to.minimum + i, halves_at(from.minima + 2 * i));
+        for (std::size_t part = 0; part < kParts; ++part) {
+            const __m256i scale = widen<true>(from.parts + part * kQuantPanel + i);
+            store_bytes(to.scales[part] + i, kTwice ? paired(scale, scale) : scale);
+        }
+        for (std::size_t pair = 0; pair < kParts / 2; ++pair) {
+            const std::uint8_t* two = from.twos(pair) + i;
+            store_bytes(to.pairs[pair] + i, paired(widen<!kMinima>(two), widen<!kMinima>(two + kQuantPanel)));
         }
     }
-    chunk = twos + kParts * kQuantPanel;
-    for (std::size_t i = 0; i < n_blocks; ++i) unpack_steps<kBits>(chunk + i * kBits * 64, to.values + 8 * i);
+    for (std::size_t i = 0; i < n_blocks; ++i) unpack_steps<kBits>(from.block(i), to.values + 8 * i);
 }
 
 }  // namespace
