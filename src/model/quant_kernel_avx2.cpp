@@ -123,7 +123,7 @@ inline __m256i add_words_at_once(__m256i sum, __m256i more) {
 
 // Steps kStep ... kEnd - 1 of a block times the rows of a tile, sums of 16 bits that begin with step kBegin.
 template <unsigned kBegin, unsigned kEnd, std::size_t kRows, unsigned kStep = kBegin, typename Source>
-inline void multiply_steps(const Source& source, std::size_t block, const std::int8_t* values,
+[[gnu::always_inline]] inline void multiply_steps(const Source& source, std::size_t block, const std::int8_t* values,
                            __m256i (&dots)[kRows][2]) {
     if constexpr (kStep < kEnd) {
         const __m256i low = source.template values<kStep>(block, 0);
@@ -142,7 +142,7 @@ inline void multiply_steps(const Source& source, std::size_t block, const std::i
 
 // The sums of a block of 32 inputs, 32 bits, kDepth steps at a time.
 template <unsigned kDepth, std::size_t kRows, unsigned kStep = 0, typename Source>
-inline void block_dots(const Source& source, std::size_t block, const std::int8_t* values,
+[[gnu::always_inline]] inline void block_dots(const Source& source, std::size_t block, const std::int8_t* values,
                        __m256i (&dots)[kRows][2]) {
     if constexpr (kStep < 8) {
         const __m256i ones = _mm256_set1_epi16(1);
@@ -162,18 +162,18 @@ inline void block_dots(const Source& source, std::size_t block, const std::int8_
 
 // The same for signed bytes: their sign goes to the other factor.
 template <std::size_t kRows, unsigned kStep = 0, typename Source>
-inline void signed_block_dots(const Source& source, std::size_t block, const std::int8_t* values,
+[[gnu::always_inline]] inline void signed_block_dots(const Source& source, std::size_t block, const std::int8_t* values,
                               __m256i (&dots)[kRows][2]) {
     if constexpr (kStep < 8) {
         const __m256i ones = _mm256_set1_epi16(1);
-#pragma GCC unroll 2
-        for (std::size_t half = 0; half < 2; ++half) {
-            const __m256i w = source.template values<kStep>(block, half);
-            const __m256i magnitude = _mm256_abs_epi8(w);
+        const __m256i w[2] = {source.template values<kStep>(block, 0), source.template values<kStep>(block, 1)};
+        const __m256i magnitude[2] = {_mm256_abs_epi8(w[0]), _mm256_abs_epi8(w[1])};
 #pragma GCC unroll 4
-            for (std::size_t row = 0; row < kRows; ++row) {
-                const __m256i x = broadcast(values + row * kQuantChunk + block * kQuantBlock + kStep * 4);
-                const __m256i pairs = _mm256_maddubs_epi16(magnitude, _mm256_sign_epi8(x, w));
+        for (std::size_t row = 0; row < kRows; ++row) {
+            const __m256i x = broadcast(values + row * kQuantChunk + block * kQuantBlock + kStep * 4);
+#pragma GCC unroll 2
+            for (std::size_t half = 0; half < 2; ++half) {
+                const __m256i pairs = _mm256_maddubs_epi16(magnitude[half], _mm256_sign_epi8(x, w[half]));
                 const __m256i wide = _mm256_madd_epi16(pairs, ones);
                 dots[row][half] = kStep == 0 ? wide : add_words_at_once(dots[row][half], wide);
             }
@@ -192,13 +192,14 @@ inline void multiply_blocks(const Source& source, std::size_t n_blocks, const st
         } else {
             block_dots<depth_of(kBits), kRows>(source, block, values, dots);
         }
-#pragma GCC unroll 2
-        for (std::size_t half = 0; half < 2; ++half) {
-            const __m256 scale = source.scale(block, half);
+        const __m256 scales[2] = {source.scale(block, 0), source.scale(block, 1)};
 #pragma GCC unroll 4
-            for (std::size_t row = 0; row < kRows; ++row) {
-                const __m256 input_scale = _mm256_set1_ps(known[row].scale[block]);
-                const __m256 input_sum = _mm256_set1_ps(known[row].sum[block]);
+        for (std::size_t row = 0; row < kRows; ++row) {
+            const __m256 input_scale = _mm256_set1_ps(known[row].scale[block]);
+            const __m256 input_sum = _mm256_set1_ps(known[row].sum[block]);
+#pragma GCC unroll 2
+            for (std::size_t half = 0; half < 2; ++half) {
+                const __m256 scale = scales[half];
                 float* place = sums + row * kQuantPanel + 8 * half;
                 const __m256 dot = _mm256_cvtepi32_ps(dots[row][half]);
                 __m256 sum = _mm256_loadu_ps(place);
@@ -218,7 +219,7 @@ inline void multiply_blocks(const Source& source, std::size_t n_blocks, const st
 
 // The parts of one block, of kSteps steps each. A part's scale takes the place of the ones that widen.
 template <unsigned kBits, unsigned kSteps, std::size_t kRows, unsigned kStep = 0, typename Source>
-inline void add_parts(const Source& source, std::size_t block, const std::int8_t* values,
+[[gnu::always_inline]] inline void add_parts(const Source& source, std::size_t block, const std::int8_t* values,
                       __m256i (&all)[kRows][2]) {
     if constexpr (kStep < 8) {
         constexpr unsigned kDepth = depth_of(kBits) < kSteps ? depth_of(kBits) : kSteps;

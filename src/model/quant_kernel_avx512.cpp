@@ -116,7 +116,7 @@ struct FromUnpackedParts {
 
 // Steps kStep ... kEnd - 1 of a block times the rows of a tile.
 template <unsigned kStep, unsigned kEnd, std::size_t kRows, typename Source>
-inline void add_steps(const Source& source, std::size_t block, const std::int8_t* values,
+[[gnu::always_inline]] inline void add_steps(const Source& source, std::size_t block, const std::int8_t* values,
                       __m512i (&dots)[kRows]) {
     if constexpr (kStep < kEnd) {
         const __m512i w = source.template values<kStep>(block);
@@ -165,7 +165,7 @@ inline void multiply_blocks(const Source& source, std::size_t n_blocks, const st
 
 // The parts of one block, of kSteps steps each.
 template <unsigned kSteps, std::size_t kRows, unsigned kStep = 0, typename Source>
-inline void add_parts(const Source& source, std::size_t block, const std::int8_t* values,
+[[gnu::always_inline]] inline void add_parts(const Source& source, std::size_t block, const std::int8_t* values,
                       __m512i (&all)[kRows]) {
     if constexpr (kStep < 8) {
         __m512i dots[kRows];
