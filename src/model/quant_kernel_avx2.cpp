@@ -123,8 +123,8 @@ inline __m256i add_words_at_once(__m256i sum, __m256i more) {
 
 // Steps kStep ... kEnd - 1 of a block times the rows of a tile, sums of 16 bits that begin with step kBegin.
 template <unsigned kBegin, unsigned kEnd, std::size_t kRows, unsigned kStep = kBegin, typename Source>
-[[gnu::always_inline]] inline void multiply_steps(const Source& source, std::size_t block, const std::int8_t* values,
-                           __m256i (&dots)[kRows][2]) {
+[[gnu::always_inline]] inline void multiply_steps(const Source& source, std::size_t block,
+                                                  const std::int8_t* values, __m256i (&dots)[kRows][2]) {
     if constexpr (kStep < kEnd) {
         const __m256i low = source.template values<kStep>(block, 0);
         const __m256i high = source.template values<kStep>(block, 1);
@@ -142,8 +142,8 @@ template <unsigned kBegin, unsigned kEnd, std::size_t kRows, unsigned kStep = kB
 
 // The sums of a block of 32 inputs, 32 bits, kDepth steps at a time.
 template <unsigned kDepth, std::size_t kRows, unsigned kStep = 0, typename Source>
-[[gnu::always_inline]] inline void block_dots(const Source& source, std::size_t block, const std::int8_t* values,
-                       __m256i (&dots)[kRows][2]) {
+[[gnu::always_inline]] inline void block_dots(const Source& source, std::size_t block,
+                                              const std::int8_t* values, __m256i (&dots)[kRows][2]) {
     if constexpr (kStep < 8) {
         const __m256i ones = _mm256_set1_epi16(1);
         __m256i part[kRows][2];
@@ -162,11 +162,12 @@ template <unsigned kDepth, std::size_t kRows, unsigned kStep = 0, typename Sourc
 
 // The same for signed bytes: their sign goes to the other factor.
 template <std::size_t kRows, unsigned kStep = 0, typename Source>
-[[gnu::always_inline]] inline void signed_block_dots(const Source& source, std::size_t block, const std::int8_t* values,
-                              __m256i (&dots)[kRows][2]) {
+[[gnu::always_inline]] inline void signed_block_dots(const Source& source, std::size_t block,
+                                                     const std::int8_t* values, __m256i (&dots)[kRows][2]) {
     if constexpr (kStep < 8) {
         const __m256i ones = _mm256_set1_epi16(1);
-        const __m256i w[2] = {source.template values<kStep>(block, 0), source.template values<kStep>(block, 1)};
+        const __m256i w[2] = {source.template values<kStep>(block, 0),
+                              source.template values<kStep>(block, 1)};
         const __m256i magnitude[2] = {_mm256_abs_epi8(w[0]), _mm256_abs_epi8(w[1])};
 #pragma GCC unroll 4
         for (std::size_t row = 0; row < kRows; ++row) {
@@ -219,8 +220,8 @@ inline void multiply_blocks(const Source& source, std::size_t n_blocks, const st
 
 // The parts of one block, of kSteps steps each. A part's scale takes the place of the ones that widen.
 template <unsigned kBits, unsigned kSteps, std::size_t kRows, unsigned kStep = 0, typename Source>
-[[gnu::always_inline]] inline void add_parts(const Source& source, std::size_t block, const std::int8_t* values,
-                      __m256i (&all)[kRows][2]) {
+[[gnu::always_inline]] inline void add_parts(const Source& source, std::size_t block,
+                                             const std::int8_t* values, __m256i (&all)[kRows][2]) {
     if constexpr (kStep < 8) {
         constexpr unsigned kDepth = depth_of(kBits) < kSteps ? depth_of(kBits) : kSteps;
         __m256i dots[kRows][2];

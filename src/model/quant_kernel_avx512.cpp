@@ -116,8 +116,8 @@ struct FromUnpackedParts {
 
 // Steps kStep ... kEnd - 1 of a block times the rows of a tile.
 template <unsigned kStep, unsigned kEnd, std::size_t kRows, typename Source>
-[[gnu::always_inline]] inline void add_steps(const Source& source, std::size_t block, const std::int8_t* values,
-                      __m512i (&dots)[kRows]) {
+[[gnu::always_inline]] inline void add_steps(const Source& source, std::size_t block,
+                                             const std::int8_t* values, __m512i (&dots)[kRows]) {
     if constexpr (kStep < kEnd) {
         const __m512i w = source.template values<kStep>(block);
 #pragma GCC unroll 8
@@ -165,8 +165,8 @@ inline void multiply_blocks(const Source& source, std::size_t n_blocks, const st
 
 // The parts of one block, of kSteps steps each.
 template <unsigned kSteps, std::size_t kRows, unsigned kStep = 0, typename Source>
-[[gnu::always_inline]] inline void add_parts(const Source& source, std::size_t block, const std::int8_t* values,
-                      __m512i (&all)[kRows]) {
+[[gnu::always_inline]] inline void add_parts(const Source& source, std::size_t block,
+                                             const std::int8_t* values, __m512i (&all)[kRows]) {
     if constexpr (kStep < 8) {
         __m512i dots[kRows];
 #pragma GCC unroll 8

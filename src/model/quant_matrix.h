@@ -15,6 +15,11 @@
 
 namespace clasp::model {
 
+struct FreeAligned {
+    std::size_t alignment = 64;
+    void operator()(std::uint8_t* memory) const;
+};
+
 class QuantMatrix {
    public:
     // The processor has kernels that are worth using.
@@ -41,16 +46,13 @@ class QuantMatrix {
                   KernelSet kernels = fastest_kernels()) const;
 
    private:
-    struct Free {
-        void operator()(std::uint8_t* memory) const;
-    };
     QuantMatrix() = default;
 
     const QuantFormat* format_ = nullptr;
     std::size_t n_inputs_ = 0;
     std::size_t n_outputs_ = 0;
     std::size_t panel_bytes_ = 0;
-    std::unique_ptr<std::uint8_t[], Free> memory_;  // [panel][chunk]
+    std::unique_ptr<std::uint8_t[], FreeAligned> memory_;  // [panel][chunk]
 };
 
 }  // namespace clasp::model

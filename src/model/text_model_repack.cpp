@@ -1,7 +1,11 @@
 #include "model/text_model_repack.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,6 +47,17 @@ bool is_plain(const ggml_tensor& matrix) {
     return matrix.buffer != nullptr && ggml_backend_buffer_is_host(matrix.buffer);
 }
 
+// Pages of the file that were copied need not stay in memory; whoever reads them again gets them from the
+// file. Only for a mapped file: other memory would lose what it holds.
+void let_go(const ggml_tensor* tensor, std::size_t begin, std::size_t end) {
+    if (std::string_view(ggml_backend_buffer_name(tensor->buffer)) != "CPU_Mapped") return;
+    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const auto base = reinterpret_cast<std::uintptr_t>(tensor->data);
+    const std::uintptr_t first = (base + begin + page - 1) / page * page;
+    const std::uintptr_t last = (base + end) / page * page;
+    if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+}
+
 // One thread's share of the work.
 struct Copy {
     const ggml_tensor* from;
@@ -59,6 +74,8 @@ struct Copy {
     void run() const {
         if (matrix != nullptr) {
             matrix->pack(from->data, begin, end);
+            const std::size_t n_rows = std::min(end * kQuantPanel, matrix->n_outputs());
+            let_go(from, begin * kQuantPanel * from->nb[1], n_rows * from->nb[1]);
         } else {
             ggml_backend_tensor_set(to, from->data, 0, ggml_nbytes(from));
         }
