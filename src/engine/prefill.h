@@ -36,6 +36,9 @@ struct PromptPart {
     // takes, lost tokens included; borrowed. Empty: one position after the other, by places if there are any.
     std::span<const model::Position> offsets = {};
     std::int32_t n_positions = 0;
+    // Of a decoder with deepstack, borrowed: per embedding, one row after the other, what is added to the
+    // output of block 0, of block 1, ...; n_deepstack x width floats each. Empty: nothing.
+    std::span<const float> additions = {};
     std::int32_t n_lost_before = 0;  // tokens between this part and the one before of which none is left
     // Of an image, borrowed: per embedding, the line that it stands in, and 1 if it is carried along instead
     // of being chosen (LiveRow). Empty: no lines, all are chosen. Text of an image is always carried.

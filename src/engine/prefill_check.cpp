@@ -49,6 +49,18 @@ Status check_places(const PromptPart& part, std::size_t n_rows, const std::strin
     return ok_status();
 }
 
+Status check_additions(const PromptPart& part, std::size_t n_deepstack, const std::string& name) {
+    if (!part.additions.empty() && part.additions.size() != n_deepstack * part.embeddings.size()) {
+        return {Code::InvalidArgument, name + " brings " + std::to_string(part.additions.size()) +
+                                           " floats for later blocks, not " +
+                                           std::to_string(n_deepstack * part.embeddings.size())};
+    }
+    const bool is_finite =
+        std::all_of(part.additions.begin(), part.additions.end(), [](float x) { return std::isfinite(x); });
+    if (is_finite) return ok_status();
+    return {Code::InvalidArgument, name + " brings a value for later blocks that is not finite"};
+}
+
 // Of row i of a part that begins at position `start`.
 model::Position position_in(const PromptPart& part, std::size_t i, std::int32_t start) {
     if (!part.offsets.empty()) return model::shifted(part.offsets[i], start);
@@ -141,6 +153,7 @@ Status check_parts(std::span<const PromptPart> parts, const model::TextConfig& c
                                                " has an entry that is not finite"};
         }
         CLASP_RETURN_IF_ERROR(check_places(part, part.embeddings.size() / width, name));
+        CLASP_RETURN_IF_ERROR(check_additions(part, static_cast<std::size_t>(config.n_deepstack), name));
     }
     if (parts.empty()) return {Code::InvalidArgument, "the prompt is empty"};
     return ok_status();

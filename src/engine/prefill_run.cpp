@@ -21,6 +21,19 @@ std::vector<std::int32_t> tokens_of(std::span<const PromptPart> parts, std::size
     return tokens;
 }
 
+std::vector<const float*> additions_of(std::span<const PromptPart> parts, const model::TextConfig& config) {
+    const auto width = static_cast<std::size_t>(config.width);
+    std::vector<const float*> rows;
+    for (const PromptPart& part : parts) {
+        const std::size_t n = part.tokens.empty() ? part.embeddings.size() / width : part.tokens.size();
+        for (std::size_t i = 0; i < n; ++i) {
+            const std::size_t first = i * static_cast<std::size_t>(config.n_deepstack) * width;
+            rows.push_back(part.additions.empty() ? nullptr : part.additions.data() + first);
+        }
+    }
+    return rows;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<PrefillRun>> PrefillRun::start(Workspace& workspace, Sequence& sequence,
@@ -50,7 +63,8 @@ PrefillRun::PrefillRun(Workspace& workspace, Sequence& sequence, PrefillRequest 
       batch_rows_(batch_rows),
       live_(std::move(rows)),
       hidden_(std::move(hidden)),
-      tokens_(tokens_of(request_.parts, static_cast<std::size_t>(workspace.model().config().width))) {}
+      tokens_(tokens_of(request_.parts, static_cast<std::size_t>(workspace.model().config().width))),
+      additions_(additions_of(request_.parts, workspace.model().config())) {}
 
 PrefillRun::~PrefillRun() {
     if (!is_done()) sequence_.clear();
@@ -136,6 +150,23 @@ Status PrefillRun::run_blocks(std::size_t last) {
     return ok_status();
 }
 
+ggml_tensor* PrefillRun::additions(GraphInputs& inputs, std::size_t layer, std::size_t begin,
+                                   std::size_t end) const {
+    const model::TextConfig& config = workspace_.model().config();
+    if (layer >= static_cast<std::size_t>(config.n_deepstack)) return nullptr;
+    const auto width = static_cast<std::size_t>(config.width);
+    std::vector<float> rows((end - begin) * width, 0.0F);
+    bool is_used = false;
+    for (std::size_t row = begin; row < end; ++row) {
+        const auto token = static_cast<std::size_t>(live_.rows()[row].sequence_index);
+        if (additions_[token] == nullptr) continue;
+        std::copy_n(additions_[token] + layer * width, width,
+                    rows.begin() + static_cast<std::ptrdiff_t>((row - begin) * width));
+        is_used = true;
+    }
+    return is_used ? inputs.floats(rows, width, end - begin) : nullptr;
+}
+
 Status PrefillRun::run_piece(std::size_t last, std::size_t begin, std::size_t end) {
     CLASP_ASSIGN_OR_RETURN(model::DecoderGraph graph, workspace_.start());
     graph.rope_factors = sequence_.rope_factors();
@@ -160,6 +191,8 @@ Status PrefillRun::run_piece(std::size_t last, std::size_t begin, std::size_t en
                                      .positions = positions,
                                      .sequences = std::span(&rows, 1),
                                      .n_out = static_cast<std::int64_t>(n_out)});
+        ggml_tensor* more = additions(inputs, layer, begin, end);
+        if (more != nullptr) hidden = ggml_add(graph.context, hidden, more);
     }
     ggml_tensor* logits = nullptr;
     if (last < n_blocks) {

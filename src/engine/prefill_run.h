@@ -52,6 +52,8 @@ class PrefillRun {
     Status run_stage();
     Status run_blocks(std::size_t last);
     Status run_piece(std::size_t last, std::size_t begin, std::size_t end);
+    // What live rows begin ... end - 1 get after a block, [width, n]; null: nothing.
+    ggml_tensor* additions(GraphInputs& inputs, std::size_t layer, std::size_t begin, std::size_t end) const;
     void finish();
 
     // What the stage's block would see; the rest of a look comes from hidden states.
@@ -70,7 +72,10 @@ class PrefillRun {
     LiveRows live_;
     HiddenRows hidden_;
     std::vector<std::int32_t> tokens_;  // as they entered
-    std::size_t next_ = 0;              // the first block that has not run
+    // Per token as it entered: PromptPart::additions of its row, or null. Tokens that are merged at a stage
+    // keep what the one had whose place they take.
+    std::vector<const float*> additions_;
+    std::size_t next_ = 0;  // the first block that has not run
     std::size_t next_stage_ = 0;
     Phase phase_ = Phase::Running;
     PrefillResult result_;

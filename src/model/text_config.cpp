@@ -32,9 +32,8 @@ bool has(const GgufReader& file, const std::string& key) {
 
 // Keys that change what a model computes, and that the graphs do not follow.
 Status refuse_unknown_variants(const GgufReader& file, const std::string& arch) {
-    for (const char* suffix :
-         {".expert_count", ".expert_used_count", ".expert_group_count", ".expert_group_used_count",
-          ".nextn_predict_layers", ".pooling_type", ".n_deepstack_layers"}) {
+    for (const char* suffix : {".expert_count", ".expert_used_count", ".expert_group_count",
+                               ".expert_group_used_count", ".nextn_predict_layers", ".pooling_type"}) {
         CLASP_ASSIGN_OR_RETURN(const std::int64_t value, integer_or(file, arch + suffix, 0, kMaxWidth, 0));
         if (value != 0) {
             return {Code::Unsupported, "the text model has " + arch + suffix + " = " + std::to_string(value) +
@@ -105,6 +104,17 @@ Result<std::vector<std::int32_t>> read_windows(const GgufReader& file, const Tex
     return windows;
 }
 
+// Fewer than there are blocks: the last one's output is read for the last row alone.
+Result<std::int32_t> read_deepstack(const GgufReader& file, const TextFamily& family, std::int32_t n_layers) {
+    const std::string key = std::string(family.architecture) + ".n_deepstack_layers";
+    CLASP_ASSIGN_OR_RETURN(const std::int64_t n, integer_or(file, key, 0, n_layers - 1, 0));
+    if (n != 0 && !family.has_deepstack) {
+        return Status(Code::Unsupported,
+                      "the text model has " + key + " = " + std::to_string(n) + ", which is not supported");
+    }
+    return static_cast<std::int32_t>(n);
+}
+
 Status read_heads(const GgufReader& file, const std::string& arch, TextConfig& config) {
     CLASP_ASSIGN_OR_RETURN(config.n_heads, positive(file, arch + ".attention.head_count", kMaxHeads));
     config.n_kv_heads = config.n_heads;
@@ -144,6 +154,7 @@ Status read_family_numbers(const GgufReader& file, const TextFamily& family, Tex
                            read_cap(file, arch + ".attn_logit_softcapping", family.attention_cap));
     CLASP_ASSIGN_OR_RETURN(config.final_cap,
                            read_cap(file, arch + ".final_logit_softcapping", family.final_cap));
+    CLASP_ASSIGN_OR_RETURN(config.n_deepstack, read_deepstack(file, family, config.n_layers));
     CLASP_ASSIGN_OR_RETURN(config.windows, read_windows(file, family, config.n_layers));
     CLASP_ASSIGN_OR_RETURN(config.rope, read_rope(file, family, config.head_width, config.context_length));
     CLASP_ASSIGN_OR_RETURN(config.window_rope, read_window_rope(file, family, config.rope));

@@ -32,6 +32,8 @@ struct TextConfig {
     float embedding_scale = 1.0F;  // of rows looked up for text tokens; visual rows enter as they are
     RopeConfig rope;               // of layers without a window
     RopeConfig window_rope;        // of layers with one
+    // Rows of pictures bring as many rows more; the k-th is added to the output of block k.
+    std::int32_t n_deepstack = 0;
     // Per layer: positions that a query sees, itself included; 0 for all.
     std::vector<std::int32_t> windows;
     const TextFamily* family = nullptr;  // of the table, never null once read

@@ -24,8 +24,11 @@ constexpr std::array kFamilies = {
         .architecture = "qwen2vl", .rope = RopeKind::Mrope, .qkv_bias = kRequired, .chat_template = "chatml"},
     TextFamily{
         .architecture = "qwen3", .rope = RopeKind::Neox, .has_qk_norms = true, .chat_template = "chatml"},
-    TextFamily{
-        .architecture = "qwen3vl", .rope = RopeKind::Imrope, .has_qk_norms = true, .chat_template = "chatml"},
+    TextFamily{.architecture = "qwen3vl",
+               .rope = RopeKind::Imrope,
+               .has_qk_norms = true,
+               .has_deepstack = true,
+               .chat_template = "chatml"},
     TextFamily{.architecture = "internlm2", .head = kRequired, .chat_template = "chatml"},
     TextFamily{.architecture = "phi3",
                .rope = RopeKind::Neox,

@@ -40,6 +40,8 @@ struct TextFamily {
 
     // Rows of text tokens are multiplied by the root of the width; visual rows enter as they are.
     bool scales_text = false;
+    // Rows of pictures get more of their picture after the first blocks (n_deepstack_layers).
+    bool has_deepstack = false;
     // Tokens of one picture see each other, not only what stands before them.
     bool images_see_both_ways = false;
 

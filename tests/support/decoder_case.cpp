@@ -66,6 +66,8 @@ DecoderCase::DecoderCase(const model::TextModel& model, std::vector<std::size_t>
     for (const std::size_t n : image_lengths) {
         images_.emplace_back(n * width);
         for (float& x : images_.back()) x = value(random);
+        additions_.emplace_back(n * width * static_cast<std::size_t>(model.config().n_deepstack));
+        for (float& x : additions_.back()) x = value(random);
         offsets_.push_back(model.config().family->has_planes() ? grid_of(n) : std::vector<model::Position>());
     }
     for (std::size_t i = 0; i < std::max(texts_.size(), images_.size()); ++i) {
@@ -79,7 +81,10 @@ DecoderCase::DecoderCase(const model::TextModel& model, std::vector<std::size_t>
         }
         if (i < images_.size() && !images_[i].empty()) {
             const auto side = static_cast<std::int32_t>(side_of(image_lengths[i]));
-            parts_.push_back({.embeddings = images_[i], .offsets = offsets_[i], .n_positions = side});
+            parts_.push_back({.embeddings = images_[i],
+                              .offsets = offsets_[i],
+                              .n_positions = side,
+                              .additions = additions_[i]});
             n_rows_ += image_lengths[i];
             n_visual_ += image_lengths[i];
         }
@@ -91,6 +96,7 @@ DecoderCase DecoderCase::with_visual(const std::vector<std::int32_t>& kept, std:
     result.places_ = kept;
     result.images_.resize(1);
     result.offsets_.resize(1);
+    result.additions_.resize(1);
     for (const engine::PromptPart& part : parts_) {
         result.parts_.push_back(part);
         if (part.embeddings.empty()) continue;
@@ -98,11 +104,15 @@ DecoderCase DecoderCase::with_visual(const std::vector<std::int32_t>& kept, std:
             const auto at = static_cast<std::size_t>(place);
             const auto row = part.embeddings.subspan(at * width, width);
             result.images_[0].insert(result.images_[0].end(), row.begin(), row.end());
+            const std::size_t n_more = part.additions.size() / (part.embeddings.size() / width);
+            const auto more = part.additions.subspan(at * n_more, n_more);
+            result.additions_[0].insert(result.additions_[0].end(), more.begin(), more.end());
             if (!part.offsets.empty()) result.offsets_[0].push_back(part.offsets[at]);
         }
         engine::PromptPart& pruned = result.parts_.back();
         pruned.embeddings = result.images_[0];
         pruned.offsets = result.offsets_[0];
+        pruned.additions = result.additions_[0];
         pruned.places = result.places_;
         pruned.n_unpruned = static_cast<std::int32_t>(part.embeddings.size() / width);
     }

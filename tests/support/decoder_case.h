@@ -44,6 +44,7 @@ class DecoderCase {
     std::vector<std::vector<std::int32_t>> texts_;
     std::vector<std::vector<float>> images_;
     std::vector<std::vector<model::Position>> offsets_;
+    std::vector<std::vector<float>> additions_;  // of decoders with deepstack
     std::vector<std::int32_t> places_;
     std::vector<engine::PromptPart> parts_;
     std::vector<std::int32_t> question_;

@@ -44,6 +44,24 @@ std::vector<float> LlamaOracle::rows_of(const engine::PromptPart& part) const {
     return rows;
 }
 
+std::vector<float> LlamaOracle::with_additions(const engine::PromptPart& part,
+                                               const std::vector<float>& rows) const {
+    const auto width = static_cast<std::size_t>(model_.config().width);
+    const std::size_t n_more = static_cast<std::size_t>(model_.config().n_deepstack) * width;
+    std::vector<float> all;
+    for (std::size_t i = 0; i < rows.size() / width; ++i) {
+        const auto row = rows.begin() + static_cast<std::ptrdiff_t>(i * width);
+        all.insert(all.end(), row, row + static_cast<std::ptrdiff_t>(width));
+        if (part.additions.empty()) {
+            all.insert(all.end(), n_more, 0.0F);
+        } else {
+            const auto more = part.additions.subspan(i * n_more, n_more);
+            all.insert(all.end(), more.begin(), more.end());
+        }
+    }
+    return all;
+}
+
 std::vector<model::Position> LlamaOracle::positions_of(const engine::PromptPart& part) {
     std::vector<model::Position> positions;
     if (!part.offsets.empty()) {
@@ -72,7 +90,7 @@ std::vector<float> LlamaOracle::prefill(std::span<const engine::PromptPart> part
     std::vector<float> rows;
     std::vector<model::Position> positions;
     for (std::size_t i = 0; i < parts.size(); ++i) {
-        const std::vector<float> more = rows_of(parts[i]);
+        const std::vector<float> more = with_additions(parts[i], rows_of(parts[i]));
         rows.insert(rows.end(), more.begin(), more.end());
         const std::vector<model::Position> places = positions_of(parts[i]);
         positions.insert(positions.end(), places.begin(), places.end());

@@ -35,6 +35,9 @@ class LlamaOracle {
     };
     // Text rows as the first block gets them, visual rows as they are.
     [[nodiscard]] std::vector<float> rows_of(const engine::PromptPart& part) const;
+    // Each row with what is added to it later behind it; nothing is for text.
+    [[nodiscard]] std::vector<float> with_additions(const engine::PromptPart& part,
+                                                    const std::vector<float>& rows) const;
     // Moves n_past_ past the part.
     std::vector<model::Position> positions_of(const engine::PromptPart& part);
     bool run(std::vector<float>& rows, std::span<const model::Position> positions, bool wants_all);

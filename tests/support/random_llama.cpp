@@ -162,6 +162,8 @@ class Writer {
             u32("rope.scaling.original_context_length", spec_.long_rope_from);
             f32("rope.scaling.attn_factor", 1.19F);
         }
+        const std::int32_t n_deepstack = std::min(spec_.n_deepstack, spec_.n_layers - 1);
+        if (n_deepstack != 0) u32("n_deepstack_layers", n_deepstack);
         if (spec_.window != 0) u32("attention.sliding_window", spec_.window);
         if (spec_.window_pattern != 0) u32("attention.sliding_window_pattern", spec_.window_pattern);
         if (spec_.attention_cap != 0.0F) f32("attn_logit_softcapping", spec_.attention_cap);
@@ -307,7 +309,7 @@ std::vector<RandomLlama> random_architectures() {
          .rope_sections = sections,
          .norm_epsilon = 0.0F},
         {.architecture = "qwen3", .has_qk_norms = true, .head_width = 32},
-        {.architecture = "qwen3vl", .has_qk_norms = true, .rope_sections = {3, 3, 2, 0}},
+        {.architecture = "qwen3vl", .has_qk_norms = true, .rope_sections = {3, 3, 2, 0}, .n_deepstack = 2},
         {.architecture = "internlm2"},
         {.architecture = "phi3",
          .has_fused_ffn = true,

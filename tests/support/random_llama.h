@@ -36,6 +36,7 @@ struct RandomLlama {
     std::vector<std::int32_t> rope_sections = {};
     // With factors for texts up to this length and for longer ones; 0 without.
     std::int32_t long_rope_from = 0;
+    std::int32_t n_deepstack = 0;
     std::int32_t window = 0;
     std::int32_t window_pattern = 0;  // 0 leaves it to the architecture
     float attention_cap = 0.0F;

@@ -249,7 +249,13 @@ void ReferenceDecoder::run_block(const Block& block, std::vector<Row>& rows) con
         const Vector out = normalise(block.down.times(inner), block.ffn_post_norm);
         for (std::size_t d = 0; d < out.size(); ++d) hidden[d] += out[d];
     }
-    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].hidden = std::move(next[i]);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        rows[i].hidden = std::move(next[i]);
+        const std::size_t first = block.layer * rows[i].hidden.size();
+        for (std::size_t d = 0; d < rows[i].hidden.size() && first < rows[i].additions.size(); ++d) {
+            rows[i].hidden[d] += static_cast<double>(rows[i].additions[first + d]);
+        }
+    }
 }
 
 void ReferenceDecoder::look(const Block& block, const std::vector<Row>& rows,
@@ -324,6 +330,9 @@ std::vector<ReferenceDecoder::Row> ReferenceDecoder::rows_of(const engine::Prefi
             Row& row = add_row(part.embeddings.data() + i * width, 1.0F, position);
             row.visual_index = n_visual++;
             row.image = image;
+            const std::size_t n_more = part.additions.size() / n;
+            const auto more = part.additions.subspan(i * n_more, n_more);
+            row.additions.assign(more.begin(), more.end());
         }
         start += part.offsets.empty() ? static_cast<std::int32_t>(n) : part.n_positions;
     }

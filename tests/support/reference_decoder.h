@@ -60,6 +60,7 @@ class ReferenceDecoder {
         std::int32_t visual_index = -1;
         std::int32_t image = -1;
         double mass = 1;
+        std::vector<float> additions;  // n_deepstack x width, or empty
         bool is_visible = true;
     };
 
