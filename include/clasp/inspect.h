@@ -24,6 +24,7 @@ struct TextFileInfo {
     std::size_t head_width = 0;
     std::size_t vocabulary = 0;
     std::size_t context_length = 0;
+    std::size_t n_deepstack = 0;  // first blocks whose outputs get more of a picture
 };
 
 struct VisionFileInfo {
@@ -38,6 +39,7 @@ struct VisionFileInfo {
     std::size_t n_heads = 0;
     std::size_t ffn_width = 0;
     std::size_t output_width = 0;
+    std::size_t n_branches = 0;               // rows per token that it gives for those
     std::size_t feature_layer = 0;            // block that the original model projects
     std::size_t llama_cpp_feature_layer = 0;  // block that llama.cpp projects
     // Of towers that cut pictures into tiles: the sizes to choose from, and the order of the tokens ("flat",

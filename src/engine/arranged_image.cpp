@@ -58,7 +58,8 @@ ArrangedImage plain_image(const SeenImage& image, bool has_lost, const Planes& p
     arranged.parts = {{.embeddings = image.values,
                        .places = rows.places,
                        .n_unpruned = static_cast<std::int32_t>(image.plan.layout.n_tokens()),
-                       .masses = image.masses}};
+                       .masses = image.masses,
+                       .additions = image.additions}};
     planes.give(rows, arranged.parts.front());
     return arranged;
 }
@@ -111,6 +112,11 @@ class Arranger {
         to.is_carried.push_back(is_carried ? 1 : 0);
     }
 
+    // Floats of a token's additions.
+    [[nodiscard]] std::size_t n_more() const {
+        return image_.additions.empty() ? 0 : image_.additions.size() / image_.n_tokens();
+    }
+
     void add_tokens(std::size_t count) {
         const std::size_t width = vision_.info().output_width;
         const auto begin = static_cast<std::size_t>(rows().n_unpruned);
@@ -120,6 +126,8 @@ class Arranger {
             add_row(std::span(image_.values).subspan(token * width, width), begin + place - seen_,
                     image_.masses.empty() ? 1.0F : image_.masses[token], line_of_[place], false);
             if (planes_.is_used()) rows().offsets.push_back(planes_.offset(place));
+            const auto more = std::span(image_.additions).subspan(token * n_more(), n_more());
+            rows().additions.insert(rows().additions.end(), more.begin(), more.end());
         }
         rows().n_unpruned += static_cast<std::int32_t>(count);
         seen_ += count;
@@ -134,6 +142,7 @@ class Arranger {
         if (lives) {
             CLASP_ASSIGN_OR_RETURN(const std::vector<float> values, vision_.fixed_row(run.fixed));
             add_row(values, static_cast<std::size_t>(rows().n_unpruned), 1.0F, line, true);
+            rows().additions.resize(rows().additions.size() + n_more());  // nothing is added to it
         }
         ++rows().n_unpruned;
         return ok_status();
@@ -164,6 +173,7 @@ class Arranger {
             part.masses = rows.masses;
             part.lines = rows.lines;
             part.is_carried = rows.is_carried;
+            part.additions = rows.additions;
             planes_.give(rows, part);
             result_.n_rows += rows.places.size();
         }

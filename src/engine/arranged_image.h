@@ -37,6 +37,7 @@ struct ArrangedImage {
         std::vector<std::int32_t> lines;
         std::vector<std::uint8_t> is_carried;
         std::vector<model::Position> offsets;  // where the decoder's rotation has planes
+        std::vector<float> additions;          // of decoders with deepstack
         std::int32_t n_unpruned = 0;
     };
     std::deque<Rows> own;

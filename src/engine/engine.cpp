@@ -339,9 +339,10 @@ Result<std::unique_ptr<Engine>> Engine::load(const EngineOptions& options) {
     state->info = engine::model_info(*state->text, state->vision ? &state->vision->info() : nullptr);
     if (state->vision) {
         const model::VisionInfo& vision = state->vision->info();
-        CLASP_RETURN_IF_ERROR(
-            engine::check_pair({options.model, state->info.width, state->info.context_length},
-                               {options.mmproj, vision.output_width, vision.n_tokens()}));
+        CLASP_RETURN_IF_ERROR(engine::check_pair(
+            {options.model, state->info.width, state->info.context_length,
+             static_cast<std::size_t>(state->text->config().n_deepstack)},
+            {options.mmproj, vision.output_width, vision.n_tokens(), vision.branch_layers.size()}));
     } else if (!options.cache_dir.empty()) {
         return Status(Code::InvalidArgument, "there is nothing to keep in the cache folder " +
                                                  base::path_in_quotes(options.cache_dir) +

@@ -46,6 +46,7 @@ Status read_vision(std::span<const std::byte> bytes, GgufFileInfo& info) {
     out.image_size = vision.image_size;
     out.patch_size = vision.patch_size;
     out.merge = vision.capabilities.merge;
+    out.n_branches = vision.branch_layers.size();
     out.grid = vision.grid;
     out.n_blocks = vision.n_blocks;
     out.width = vision.width;
@@ -76,6 +77,7 @@ Status read_text(const base::InputFile& input, const model::GgufReader& file, Gg
     out.head_width = static_cast<std::size_t>(config.head_width);
     out.vocabulary = static_cast<std::size_t>(config.vocabulary);
     out.context_length = static_cast<std::size_t>(config.context_length);
+    out.n_deepstack = static_cast<std::size_t>(config.n_deepstack);
     info.text = out;
     return model::check_text_file(input, file);
 }
@@ -135,8 +137,9 @@ Status check_pair(const GgufFileInfo& text, const GgufFileInfo& vision) {
         return {Code::InvalidArgument, base::path_in_quotes(vision.path) + " is not a vision file"};
     }
     return engine::check_pair(
-        {text.path, text.text->width, text.text->context_length},
-        {vision.path, vision.vision->output_width, vision.vision->grid.height * vision.vision->grid.width});
+        {text.path, text.text->width, text.text->context_length, text.text->n_deepstack},
+        {vision.path, vision.vision->output_width, vision.vision->grid.height * vision.vision->grid.width,
+         vision.vision->n_branches});
 }
 
 }  // namespace clasp

@@ -19,6 +19,12 @@ Status check_pair(const TextSide& text, const VisionSide& vision) {
                                            " gives tokens of width " + std::to_string(vision.output_width) +
                                            ", " + text_name + " takes width " + std::to_string(text.width)};
     }
+    if (vision.n_branches != text.n_deepstack) {
+        return {Code::InvalidArgument, "the two files do not belong together: " + vision_name + " gives " +
+                                           std::to_string(vision.n_branches) +
+                                           " further rows per token for the first blocks, " + text_name +
+                                           " takes " + std::to_string(text.n_deepstack)};
+    }
     if (vision.n_tokens + kTextTokens > text.context_length) {
         return {Code::InvalidArgument, "the two files do not belong together: a picture has " +
                                            std::to_string(vision.n_tokens) + " tokens by " + vision_name +

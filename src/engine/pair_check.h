@@ -12,12 +12,14 @@ struct TextSide {
     std::string path;
     std::size_t width = 0;
     std::size_t context_length = 0;
+    std::size_t n_deepstack = 0;
 };
 
 struct VisionSide {
     std::string path;
     std::size_t output_width = 0;
     std::size_t n_tokens = 0;  // of one picture
+    std::size_t n_branches = 0;
 };
 
 // Error: invalid_argument; the message names both files and what differs.

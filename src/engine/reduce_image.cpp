@@ -193,6 +193,7 @@ class Reduction {
             settle(plan);
         } else {
             CLASP_RETURN_IF_ERROR(project_pieces(pieces));
+            CLASP_RETURN_IF_ERROR(project_branches());
         }
         if (program != nullptr && program->has_after_projector && is_asked()) {
             std::vector<float> gram;
@@ -203,6 +204,9 @@ class Reduction {
             CLASP_RETURN_IF_ERROR(ask(true, seen_.values, gram, plan));
             if (with_masses) CLASP_RETURN_IF_ERROR(pass_masses(plan));
             seen_.values = methods::apply_to_rows(plan, view(seen_.values), nullptr);
+            if (!seen_.additions.empty()) {
+                seen_.additions = methods::apply_to_rows(plan, view(seen_.additions), nullptr);
+            }
             settle(plan);
         }
         if (request_.want_gram) {
@@ -271,6 +275,22 @@ class Reduction {
             pieces.push_back(std::move(tokens));
         }
         seen_.values = tokens_of(std::move(pieces), session_.model().info().output_width);
+        times_.project_ms += watch.elapsed_ms();
+        return ok_status();
+    }
+
+    // What goes to the decoder beside the tokens, in their places.
+    Status project_branches() {
+        const model::VisionInfo& info = session_.model().info();
+        if (info.branch_layers.empty()) return ok_status();
+        const base::Stopwatch watch;
+        std::vector<std::vector<float>> pieces;
+        for (const SharedLayers& piece : encoded_.pieces) {
+            CLASP_ASSIGN_OR_RETURN(std::vector<float> rows,
+                                   session_.project_branches(*piece, request_.cancel));
+            pieces.push_back(std::move(rows));
+        }
+        seen_.additions = tokens_of(std::move(pieces), info.branch_layers.size() * info.output_width);
         times_.project_ms += watch.elapsed_ms();
         return ok_status();
     }

@@ -10,11 +10,11 @@ namespace clasp::engine {
 
 namespace {
 
-// What the mix and the method read.
-model::EncodeRequest needed_blocks(const VisualRequest& request) {
+// What the mix, the tower's branches and the method read.
+model::EncodeRequest needed_blocks(const VisualRequest& request, const model::VisionInfo& info) {
     model::EncodeRequest needed;
     needed.compat = request.compat;
-    needed.layers = model::layers_of(request.mix);
+    needed.layers = model::layers_of(request.mix, info);
     if (request.run == nullptr) return needed;
     const methods::EncoderNeeds& needs = request.run->program().encoder;
     add_blocks(needed.layers, needs.layers);
@@ -106,7 +106,7 @@ Result<SharedLayers> encode(const PieceTask& task, const model::EncodeRequest& w
 // what is there already and with what other questions would need, so that methods which take turns do not
 // push each other out.
 Result<SharedLayers> find_layers(const PieceTask& task, VisionMemory* memory) {
-    const model::EncodeRequest needed = needed_blocks(task.request);
+    const model::EncodeRequest needed = needed_blocks(task.request, task.session.model().info());
     if (memory == nullptr) return encode(task, needed);
     const bool needs_class_row = task.request.run != nullptr && task.request.run->program().has_after_encoder;
     const auto is_enough = [&](const model::VisionLayers& layers) {
@@ -172,9 +172,10 @@ Result<SeenImage> see_image(const PreparedPicture& picture, const VisualRequest&
                       "layers cannot be mixed; ask for no fusion");
     }
     const model::MergePlace place = {image, request.keep[image], request.pool};
-    CLASP_ASSIGN_OR_RETURN(model::MergedLayers merged,
-                           session.encode_merging(picture.pieces.front(), needed_blocks(request),
-                                                  *request.run, place, request.cancel, progress));
+    CLASP_ASSIGN_OR_RETURN(
+        model::MergedLayers merged,
+        session.encode_merging(picture.pieces.front(), needed_blocks(request, session.model().info()),
+                               *request.run, place, request.cancel, progress));
     input.encode_ms += merged.layers.encode_ms - merged.merge_ms;
     input.select_ms += merged.merge_ms;
     encoded.pieces.push_back(std::make_shared<const model::VisionLayers>(std::move(merged.layers)));

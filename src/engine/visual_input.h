@@ -25,6 +25,7 @@ struct SeenImage {
     std::vector<TokenIndex> places;                // per token: which of the plan's, or methods::kClassToken
     std::vector<std::vector<TokenIndex>> members;  // per token: those it stands for; empty: unmerged
     std::vector<float> masses;                     // per token; empty: all 1
+    std::vector<float> additions;                  // per token: PromptPart::additions; empty in most models
     std::vector<float> gram;                       // tokens x tokens cosines; empty unless asked for
 
     [[nodiscard]] std::size_t n_tokens() const { return places.size(); }

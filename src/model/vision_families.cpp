@@ -28,6 +28,7 @@ constexpr std::array<Family, 4> kVisionFamilies = {{
     {"internvl", open_internvl_tower},
     {"qwen2vl_merger", open_qwen2_tower},
     {"qwen2.5vl_merger", open_qwen25_tower},
+    {"qwen3vl_merger", open_qwen3_tower},
 }};
 
 // Those from outside.

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -128,6 +129,10 @@ class VisionSession {
                                     const std::atomic<bool>* cancel = nullptr);
     Result<std::vector<float>> project_rows(std::span<const float> features, const PieceShape& shape,
                                             Compat compat, const std::atomic<bool>* cancel = nullptr);
+    // What the tower's branches make of a piece: per token, one row of the decoder's width after the other.
+    // Empty when it has none. Error: a block of theirs that was not encoded.
+    Result<std::vector<float>> project_branches(const VisionLayers& layers,
+                                                const std::atomic<bool>* cancel = nullptr);
     Result<std::vector<float>> gram(std::span<const float> tokens, const std::atomic<bool>* cancel = nullptr);
 
     [[nodiscard]] const VisionModel& model() const { return *model_; }
@@ -137,6 +142,9 @@ class VisionSession {
     void read_parts(const EncoderGraph& encoder, const PieceShape& shape, const EncodeRequest& request,
                     VisionLayers& result) const;
     [[nodiscard]] Status check(const PiecePixels& piece, const EncodeRequest& request) const;
+    // Builds from rows of the tower's width and runs that.
+    Result<std::vector<float>> run_projector(std::span<const float> rows, const std::atomic<bool>* cancel,
+                                             const std::function<ProjectorGraph(ggml_tensor*)>& build);
     Result<std::vector<float>> run_to(ggml_tensor* output, std::span<ggml_tensor* const> inputs,
                                       std::span<const std::span<const float>> values,
                                       const std::vector<GraphInput>& more, const std::atomic<bool>* cancel);
@@ -146,7 +154,9 @@ class VisionSession {
     GraphContext graph_;
 };
 
-// The layers that a mix reads, rising: what EncodeRequest::layers must hold for it.
+// The layers that a mix reads, rising: what EncodeRequest::layers must hold for it. The second also has those
+// that the tower's branches read.
 std::vector<std::size_t> layers_of(const Mix& mix);
+std::vector<std::size_t> layers_of(const Mix& mix, const VisionInfo& info);
 
 }  // namespace clasp::model

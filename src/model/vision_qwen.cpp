@@ -67,6 +67,30 @@ QwenRows::Segments segments_of(ggml_context* context, std::vector<WindowRun> run
     return segments;
 }
 
+// Where the patches of one side of a picture fall on a table of positions.
+class TableAxis {
+   public:
+    struct Place {
+        std::int32_t index = 0;
+        double weight = 0.0;
+    };
+    TableAxis(std::int32_t side, std::size_t n_patches)
+        : side_(side), step_(n_patches > 1 ? (side - 1.0) / (static_cast<double>(n_patches) - 1.0) : 0.0) {}
+
+    // The place before a patch or at it, or the one behind.
+    [[nodiscard]] Place at(std::int32_t patch, bool is_behind) const {
+        const double exact = step_ * patch;
+        const auto before = std::min(static_cast<std::int32_t>(exact), side_ - 1);
+        const double share = exact - before;
+        if (is_behind) return {std::min(before + 1, side_ - 1), share};
+        return {before, 1.0 - share};
+    }
+
+   private:
+    std::int32_t side_;
+    double step_;
+};
+
 // Queries and keys are turned, values are not.
 struct QwenAttention {
     ggml_tensor* qkv = nullptr;      // [3 * width, rows]
@@ -86,6 +110,8 @@ class QwenTower final : public VisionTower {
                                const EncodeRequest& request) const override;
     ProjectorGraph build_projector(ggml_context* context, ggml_tensor* fused, const PieceShape& shape,
                                    Compat compat) const override;
+    ProjectorGraph build_branch(ggml_context* context, ggml_tensor* rows, std::size_t branch,
+                                const PieceShape& shape, Compat compat) const override;
     [[nodiscard]] std::size_t max_nodes() const override { return 128 + 96 * file_.info.n_blocks; }
 
    private:
@@ -96,6 +122,8 @@ class QwenTower final : public VisionTower {
                                                 Compat compat) const;
     ggml_tensor* embed(ggml_context* context, const PiecePixels& piece, const PatchOrder& order,
                        Compat compat, std::vector<GraphInput>& inputs) const;
+    ggml_tensor* add_positions(ggml_context* context, ggml_tensor* x, const PieceShape& shape,
+                               const PatchOrder& order, std::vector<GraphInput>& inputs) const;
     [[nodiscard]] QwenRows lay_out(ggml_context* context, const PieceShape& shape,
                                    std::vector<GraphInput>& inputs) const;
     [[nodiscard]] bool uses_kernel(const QwenBlock& block, const QwenRows::Segments& segments,
@@ -123,6 +151,14 @@ class QwenTower final : public VisionTower {
     Kernels llama_cpp_kernels_;
     std::vector<QwenBlock> blocks_;
     QwenNorm post_norm_;
+    ggml_tensor* patch_bias_ = nullptr;  // null without a table of positions
+    ggml_tensor* positions_ = nullptr;   // [width, side * side]
+    struct Branch {
+        QwenNorm norm;  // of merged rows
+        Linear first;
+        Linear second;
+    };
+    std::vector<Branch> branches_;
 };
 
 Result<std::unique_ptr<VisionTower>> QwenTower::open(const GgufReader& reader,
@@ -166,6 +202,16 @@ void QwenTower::bind(const WeightStore& store) {
     }
     post_norm_ = bind_norm(store, "v.post_ln");
     file_.merger.bind(store);
+    if (file_.generation->has_positions) {
+        patch_bias_ = store.get("v.patch_embd.bias");
+        positions_ = store.get("v.position_embd.weight");
+    }
+    for (const std::size_t block : file_.info.branch_layers) {
+        const std::string prefix = "v.deepstack." + std::to_string(block) + ".";
+        branches_.push_back({.norm = bind_norm(store, prefix + "norm"),
+                             .first = store.linear(prefix + "fc1.weight", prefix + "fc1.bias"),
+                             .second = store.linear(prefix + "fc2.weight", prefix + "fc2.bias")});
+    }
 }
 
 Result<PixelSize> QwenTower::resized(PixelSize picture, const PlanOptions& options) const {
@@ -237,8 +283,39 @@ ggml_tensor* QwenTower::embed(ggml_context* context, const PiecePixels& piece, c
         ggml_new_tensor_2d(context, GGML_TYPE_F32, ggml_size(rows.size() / n), ggml_size(n));
     inputs.push_back(graph_input(patches, rows));
     const Kernels& kernels = compat == Compat::Original ? kernels_ : llama_cpp_kernels_;
-    return ggml_add(context, build_linear(context, kernels.first, patches),
-                    build_linear(context, kernels.second, patches));
+    ggml_tensor* embedded = ggml_add(context, build_linear(context, kernels.first, patches),
+                                     build_linear(context, kernels.second, patches));
+    if (positions_ == nullptr) return embedded;
+    return add_positions(context, ggml_add(context, embedded, patch_bias_), piece.piece.shape, order, inputs);
+}
+
+// The table is stretched over the patches with its corners on theirs: each patch takes the four places around
+// it, by how near they are.
+ggml_tensor* QwenTower::add_positions(ggml_context* context, ggml_tensor* x, const PieceShape& shape,
+                                      const PatchOrder& order, std::vector<GraphInput>& inputs) const {
+    const std::size_t n = order.rows.size();
+    const auto side = static_cast<std::int32_t>(file_.position_side);
+    const TableAxis rows(side, shape.patches.height);
+    const TableAxis columns(side, shape.patches.width);
+    for (const bool is_lower : {false, true}) {
+        for (const bool is_right : {false, true}) {
+            std::vector<std::int32_t> places(n);
+            std::vector<float> weights(n);
+            for (std::size_t i = 0; i < n; ++i) {
+                const TableAxis::Place y = rows.at(order.rows[i].y, is_lower);
+                const TableAxis::Place column = columns.at(order.rows[i].x, is_right);
+                places[i] = y.index * side + column.index;
+                weights[i] = static_cast<float>(y.weight * column.weight);
+            }
+            ggml_tensor* held_places = ggml_new_tensor_1d(context, GGML_TYPE_I32, ggml_size(n));
+            ggml_tensor* held_weights = ggml_new_tensor_2d(context, GGML_TYPE_F32, 1, ggml_size(n));
+            inputs.push_back(graph_input(held_places, places));
+            inputs.push_back(graph_input(held_weights, weights));
+            ggml_tensor* near = ggml_get_rows(context, positions_, held_places);
+            x = ggml_add(context, x, ggml_mul(context, near, held_weights));
+        }
+    }
+    return x;
 }
 
 QwenRows QwenTower::lay_out(ggml_context* context, const PieceShape& shape,
@@ -315,7 +392,9 @@ ggml_tensor* QwenTower::feed_forward(ggml_context* context, const QwenBlock& blo
     if (file_.generation->has_gate) {
         hidden = ggml_swiglu(context, build_linear(context, block.first, normed));
     } else {
-        hidden = build_linear(context, block.first, normed, LinearActivation::QuickGelu);
+        const bool is_quick = file_.generation->activation == Activation::QuickGelu;
+        hidden = build_linear(context, block.first, normed,
+                              is_quick ? LinearActivation::QuickGelu : LinearActivation::TanhGelu);
     }
     return ggml_add(context, x, build_linear(context, block.second, hidden));
 }
@@ -380,6 +459,18 @@ ProjectorGraph QwenTower::build_projector(ggml_context* context, ggml_tensor* fu
     return result;
 }
 
+// Rows are merged before their norm here. Towers with branches have no windows, so tokens stand in order.
+ProjectorGraph QwenTower::build_branch(ggml_context* context, ggml_tensor* rows, std::size_t branch,
+                                       const PieceShape& shape, Compat compat) const {
+    const Branch& by = branches_[branch];
+    ggml_tensor* groups =
+        ggml_reshape_2d(context, rows, ggml_size(file_.merged_width()), ggml_size(shape.n_tokens()));
+    const LinearActivation gelu =
+        compat == Compat::Original ? LinearActivation::Gelu : LinearActivation::TanhGelu;
+    ggml_tensor* hidden = build_linear(context, by.first, norm(context, groups, by.norm), gelu);
+    return {.inputs = {}, .tokens = build_linear(context, by.second, hidden)};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<VisionTower>> open_qwen2_tower(const GgufReader& reader) {
@@ -388,6 +479,10 @@ Result<std::unique_ptr<VisionTower>> open_qwen2_tower(const GgufReader& reader) 
 
 Result<std::unique_ptr<VisionTower>> open_qwen25_tower(const GgufReader& reader) {
     return QwenTower::open(reader, kQwen25Vl);
+}
+
+Result<std::unique_ptr<VisionTower>> open_qwen3_tower(const GgufReader& reader) {
+    return QwenTower::open(reader, kQwen3Vl);
 }
 
 }  // namespace clasp::model

@@ -1,6 +1,7 @@
 #include "model/vision_qwen_file.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -100,9 +101,14 @@ Status read_windows(const GgufReader& reader, QwenFile& file) {
     return ok_status();
 }
 
+FfnNames qwen_ffn_names(const GgufReader& reader, const QwenFile& file, const std::string& prefix) {
+    if (file.generation->may_swap_ffn) return ffn_names(reader, prefix, file.info.width);
+    return {prefix + "ffn_up", prefix + "ffn_down"};
+}
+
 // Old files have another number in feed_forward_length, so the first block's matrix tells.
 Result<std::size_t> find_ffn_width(const GgufReader& reader, const QwenFile& file) {
-    const std::string name = ffn_names(reader, "v.blk.0.", file.info.width).first + ".weight";
+    const std::string name = qwen_ffn_names(reader, file, "v.blk.0.").first + ".weight";
     const GgufTensor* matrix = reader.find_tensor(name);
     if (matrix == nullptr) return Status(Code::Corrupt, "tensor " + name + " is missing");
     const std::int64_t rows = matrix->shape[1];
@@ -111,6 +117,46 @@ Result<std::size_t> find_ffn_width(const GgufReader& reader, const QwenFile& fil
                                          " rows; the limit is " + std::to_string(8 * kMaxQwenWidth));
     }
     return static_cast<std::size_t>(rows);
+}
+
+// The table is square; a picture of its size is that of the keys.
+Status read_positions(const GgufReader& reader, QwenFile& file) {
+    if (!file.generation->has_positions) return ok_status();
+    const std::string name = "v.position_embd.weight";
+    const GgufTensor* table = reader.find_tensor(name);
+    if (table == nullptr) return {Code::Corrupt, "tensor " + name + " is missing"};
+    const std::int64_t rows = table->shape[1];
+    const auto side = static_cast<std::int64_t>(std::lround(std::sqrt(static_cast<double>(rows))));
+    if (rows < 1 || rows > kMaxQwenSide * kMaxQwenSide || side * side != rows) {
+        return {Code::Corrupt, "tensor " + name + " has " + std::to_string(rows) +
+                                   " rows, which is no square table of positions"};
+    }
+    file.position_side = static_cast<std::size_t>(side);
+    return ok_status();
+}
+
+std::string deepstack_prefix(std::size_t block) {
+    return "v.deepstack." + std::to_string(block) + ".";
+}
+
+// Blocks that have a merger of their own. The key only repeats what the tensors tell.
+Status read_branches(const GgufReader& reader, QwenFile& file) {
+    if (!file.generation->has_deepstack) return ok_status();
+    const std::string key = "clip.vision.is_deepstack_layers";
+    std::vector<bool> named;
+    if (reader.find(key) != nullptr) {
+        CLASP_ASSIGN_OR_RETURN(named, read_flags(reader, key, file.info.n_blocks));
+    }
+    for (std::size_t i = 0; i < file.info.n_blocks; ++i) {
+        const bool is_there = reader.find_tensor(deepstack_prefix(i) + "fc1.weight") != nullptr;
+        if (!named.empty() && named[i] != is_there) {
+            return {Code::Corrupt, key + (named[i] ? " names block " : " does not name block ") +
+                                       std::to_string(i) + ", but tensor " + deepstack_prefix(i) +
+                                       "fc1.weight is " + (is_there ? "there" : "missing")};
+        }
+        if (is_there) file.info.branch_layers.push_back(i);
+    }
+    return ok_status();
 }
 
 // Lists the tensors of a file.
@@ -126,12 +172,25 @@ class Lister {
             const std::string prefix = "v.blk." + std::to_string(i) + ".";
             norm(prefix + "ln1", width);
             norm(prefix + "ln2", width);
-            matrix(prefix + "qkv", {prefix + "attn_q", prefix + "attn_k", prefix + "attn_v"}, width, width);
+            if (file_.generation->has_fused_qkv) {
+                matrix(prefix + "qkv", {prefix + "attn_qkv"}, width, 3 * width);
+            } else {
+                matrix(prefix + "qkv", {prefix + "attn_q", prefix + "attn_k", prefix + "attn_v"}, width,
+                       width);
+            }
             matrix(prefix + "attn_out", {prefix + "attn_out"}, width, width);
             feed_forward(prefix);
         }
         norm("v.post_ln", width);
         file_.merger.add_specs(file_.specs);
+        if (file_.generation->has_positions) positions();
+        const std::size_t merged = file_.merged_width();
+        for (const std::size_t block : file_.info.branch_layers) {
+            const std::string prefix = deepstack_prefix(block);
+            norm(prefix + "norm", merged);
+            matrix(prefix + "fc1", {prefix + "fc1"}, merged, merged);
+            matrix(prefix + "fc2", {prefix + "fc2"}, merged, file_.info.output_width);
+        }
     }
 
    private:
@@ -152,6 +211,12 @@ class Lister {
         copy.padded_width = 0;
         copy.type = is_bf16 ? GGML_TYPE_F32 : GGML_TYPE_F16;
         file_.specs.push_back(std::move(copy));
+    }
+
+    void positions() {
+        values("v.patch_embd.bias", {"v.patch_embd.bias"}, file_.info.width);
+        values("v.position_embd.weight", {"v.position_embd.weight"}, file_.info.width);
+        file_.specs.back().part_shape.push_back(extent(file_.position_side * file_.position_side));
     }
 
     void values(const std::string& name, std::vector<std::string> parts, std::size_t width,
@@ -192,7 +257,7 @@ class Lister {
         const std::size_t width = file_.info.width;
         const std::size_t ffn = file_.info.ffn_width;
         const std::size_t padded = file_.padded_ffn_width();
-        const FfnNames names = ffn_names(reader_, prefix, width);
+        const FfnNames names = qwen_ffn_names(reader_, file_, prefix);
         std::vector<std::string> first = {names.first};
         if (file_.generation->has_gate) first.insert(first.begin(), prefix + "ffn_gate");
         matrix(prefix + "fc1", first, width, ffn, 0, padded);
@@ -221,14 +286,19 @@ Result<QwenFile> read_qwen_file(const GgufReader& reader, const QwenGeneration& 
     info.projector_type = generation.projector_type;
     info.profile = generation.profile;
     info.token_range = generation.tokens;
-    info.paper_token_range = TokenRange{kPaperMinTokens, generation.tokens.max};
-    info.words = {.after = "", .system = "You are a helpful assistant."};
+    info.words.after = "";
+    if (!generation.has_deepstack) {
+        // What the paper evaluated, and what its chat template says; that of Qwen3-VL says nothing.
+        info.paper_token_range = TokenRange{kPaperMinTokens, generation.tokens.max};
+        info.words.system = "You are a helpful assistant.";
+    }
     CLASP_RETURN_IF_ERROR(read_shape(reader, file));
     CLASP_RETURN_IF_ERROR(read_qwen_activation(reader, file));
     CLASP_RETURN_IF_ERROR(read_windows(reader, file));
     info.feature_layer = info.llama_cpp_feature_layer = info.n_blocks - 1;
-    const std::size_t n_merged = info.capabilities.merge * info.capabilities.merge;
-    CLASP_ASSIGN_OR_RETURN(file.merger, MlpProjector::open(reader, n_merged * info.width, kLlavaProjector));
+    CLASP_RETURN_IF_ERROR(read_positions(reader, file));
+    CLASP_RETURN_IF_ERROR(read_branches(reader, file));
+    CLASP_ASSIGN_OR_RETURN(file.merger, MlpProjector::open(reader, file.merged_width(), kLlavaProjector));
     info.projector_width = file.merger.hidden_width();
     info.output_width = file.merger.output_width();
     CLASP_ASSIGN_OR_RETURN(info.ffn_width, find_ffn_width(reader, file));

@@ -21,6 +21,10 @@ struct QwenGeneration {
     bool has_rms_norms = false;  // else layer norms with biases
     bool has_gate = false;       // feed-forward part with a gate
     bool has_windows = false;    // most blocks see windows alone
+    bool may_swap_ffn = true;    // early files have fc1 and fc2 by each other's names
+    bool has_fused_qkv = false;  // query, key and value are one matrix in the file
+    bool has_positions = false;  // a bias of patches, and a table of positions that is stretched over them
+    bool has_deepstack = false;  // some blocks have mergers of their own
     Activation activation = Activation::QuickGelu;
     TokenRange tokens;              // of a picture, by the original's processor
     std::string_view profile = {};  // VisionInfo::profile
@@ -37,12 +41,22 @@ inline constexpr QwenGeneration kQwen25Vl = {.projector_type = "qwen2.5vl_merger
                                              .tokens = {4, 16384},
                                              .profile = "qwen2.5-vl"};
 
+inline constexpr QwenGeneration kQwen3Vl = {.projector_type = "qwen3vl_merger",
+                                            .family = "qwen3-vl",
+                                            .may_swap_ffn = false,
+                                            .has_fused_qkv = true,
+                                            .has_positions = true,
+                                            .has_deepstack = true,
+                                            .activation = Activation::Gelu,
+                                            .tokens = {64, 16384}};
+
 struct QwenFile {
     const QwenGeneration* generation = nullptr;
     VisionInfo info;
     // Tokens per side of a window, and every how many blocks one sees the whole picture; 0: all do.
     std::size_t window = 0;
     std::size_t window_pattern = 0;
+    std::size_t position_side = 0;  // rows and columns of the table of positions; 0: none
     MlpProjector merger;
     std::vector<WeightSpec> specs;
 
@@ -51,6 +65,10 @@ struct QwenFile {
     }
     // Of the feed-forward part in memory: kernels want whole vectors, so rows of zeros are added.
     [[nodiscard]] std::size_t padded_ffn_width() const;
+    // Of the rows of a token, one after the other.
+    [[nodiscard]] std::size_t merged_width() const {
+        return info.capabilities.merge * info.capabilities.merge * info.width;
+    }
     // Values of a patch, and as its rows are kept in memory.
     [[nodiscard]] std::size_t patch_values() const { return 3 * info.patch_size * info.patch_size; }
     [[nodiscard]] std::size_t padded_patch_values() const;

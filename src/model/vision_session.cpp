@@ -208,16 +208,51 @@ Result<std::vector<float>> VisionSession::project_rows(std::span<const float> fe
     if (shape.merge > 1 && features.size() != shape.n_patches() * info.width) {
         return Status(Code::InvalidArgument, "a projector that merges patches takes all of a piece");
     }
+    return run_projector(features, cancel, [&](ggml_tensor* rows) {
+        return model_->tower_->build_projector(graph_.ggml(), rows, shape, compat);
+    });
+}
+
+Result<std::vector<float>> VisionSession::run_projector(
+    std::span<const float> rows, const std::atomic<bool>* cancel,
+    const std::function<ProjectorGraph(ggml_tensor*)>& build) {
+    const VisionInfo& info = model_->info();
     CLASP_RETURN_IF_ERROR(graph_.reset());
     ggml_tensor* input =
         ggml_new_tensor_2d(graph_.ggml(), GGML_TYPE_F32, static_cast<std::int64_t>(info.width),
-                           static_cast<std::int64_t>(features.size() / info.width));
+                           static_cast<std::int64_t>(rows.size() / info.width));
     ggml_set_input(input);
-    const ProjectorGraph graph = model_->tower_->build_projector(graph_.ggml(), input, shape, compat);
+    const ProjectorGraph graph = build(input);
     CLASP_ASSIGN_OR_RETURN(std::vector<float> tokens, run_to(graph.tokens, std::span(&input, 1),
-                                                             std::span(&features, 1), graph.inputs, cancel));
+                                                             std::span(&rows, 1), graph.inputs, cancel));
     CLASP_RETURN_IF_ERROR(check_finite(tokens, info.output_width));
     return tokens;
+}
+
+Result<std::vector<float>> VisionSession::project_branches(const VisionLayers& layers,
+                                                           const std::atomic<bool>* cancel) {
+    const VisionInfo& info = model_->info();
+    const std::size_t n_branches = info.branch_layers.size();
+    const std::size_t width = info.output_width;
+    std::vector<float> all(layers.shape.n_tokens() * n_branches * width);
+    for (std::size_t branch = 0; branch < n_branches; ++branch) {
+        const LayerOutput* layer = layers.find(info.branch_layers[branch]);
+        if (layer == nullptr) {
+            return Status(Code::InvalidArgument, "the decoder wants vision layer " +
+                                                     std::to_string(info.branch_layers[branch]) +
+                                                     ", which was not encoded");
+        }
+        CLASP_ASSIGN_OR_RETURN(const std::vector<float> rows,
+                               run_projector(layer->values, cancel, [&](ggml_tensor* input) {
+                                   return model_->tower_->build_branch(graph_.ggml(), input, branch,
+                                                                       layers.shape, layers.compat);
+                               }));
+        for (std::size_t token = 0; token < rows.size() / width; ++token) {
+            std::copy_n(rows.begin() + static_cast<std::ptrdiff_t>(token * width), width,
+                        all.begin() + static_cast<std::ptrdiff_t>((token * n_branches + branch) * width));
+        }
+    }
+    return all;
 }
 
 Result<std::vector<float>> VisionSession::gram(std::span<const float> tokens,
@@ -264,6 +299,14 @@ std::vector<std::size_t> layers_of(const Mix& mix) {
         if (part.weight != 0.0) layers.push_back(part.layer);
     }
     std::sort(layers.begin(), layers.end());
+    return layers;
+}
+
+std::vector<std::size_t> layers_of(const Mix& mix, const VisionInfo& info) {
+    std::vector<std::size_t> layers = layers_of(mix);
+    layers.insert(layers.end(), info.branch_layers.begin(), info.branch_layers.end());
+    std::sort(layers.begin(), layers.end());
+    layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
     return layers;
 }
 

@@ -27,6 +27,13 @@ StretchGraph VisionTower::build_stretch(ggml_context* /*context*/, ggml_cgraph* 
     return {};
 }
 
+ProjectorGraph VisionTower::build_branch(ggml_context* /*context*/, ggml_tensor* /*rows*/,
+                                         std::size_t /*branch*/, const PieceShape& /*shape*/,
+                                         Compat /*compat*/) const {
+    CLASP_CHECK(info().branch_layers.empty());
+    return {};
+}
+
 std::vector<float> VisionTower::fixed_row(std::size_t /*number*/) const {
     return {};
 }

@@ -113,6 +113,9 @@ class VisionTower {
     // works row by row, and n may be any number.
     virtual ProjectorGraph build_projector(ggml_context* context, ggml_tensor* fused, const PieceShape& shape,
                                            Compat compat) const = 0;
+    // As build_projector(), from the output of block info().branch_layers[branch]. Only called for those.
+    virtual ProjectorGraph build_branch(ggml_context* context, ggml_tensor* rows, std::size_t branch,
+                                        const PieceShape& shape, Compat compat) const;
     // A row of output_width that arrangements put between tokens. Only called for numbers in its own plans.
     [[nodiscard]] virtual std::vector<float> fixed_row(std::size_t number) const;
     // Upper bound of graph nodes.

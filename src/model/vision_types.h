@@ -72,6 +72,9 @@ struct VisionInfo {
     std::size_t output_width = 0;     // of a projected token; must be the text model's width
     std::size_t feature_layer = 0;    // block whose output the original model projects
     std::size_t llama_cpp_feature_layer = 0;
+    // Blocks whose outputs reach the decoder on their own way, beside the tokens: the k-th, projected, is
+    // added to the output of the decoder's block k. Empty in most models.
+    std::vector<std::size_t> branch_layers = {};
     // The file has a norm after the last block. The original LLaVA takes its features before it.
     bool has_post_norm = false;
     float norm_epsilon = 0.0F;

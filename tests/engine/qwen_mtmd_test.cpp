@@ -77,6 +77,9 @@ TEST_P(QwenPair, LogitsAndGenerationAgreeWithLibmtmdAndLibllama) {
     const std::string files[] = {picture(1, 168, 140), picture(2, 232, 75)};
     const std::string question = "which of the two is larger and what do they show";
     const std::string marker = mtmd_default_marker();
+    const bool has_system = GetParam().kind != QwenKind::Qwen3;
+    const std::string system =
+        has_system ? "<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n" : "";
     llama_context_params params = llama_context_default_params();
     params.n_ctx = params.n_batch = params.n_ubatch = kCells;
     params.n_threads = params.n_threads_batch = 1;
@@ -86,8 +89,7 @@ TEST_P(QwenPair, LogitsAndGenerationAgreeWithLibmtmdAndLibllama) {
     ASSERT_NE(theirs, nullptr);
     llama_pos next = oracle_->read_prompt(
         theirs.get(),
-        "<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n<|im_start|>user\n" + marker + marker +
-            question + "<|im_end|>\n<|im_start|>assistant\n",
+        system + "<|im_start|>user\n" + marker + marker + question + "<|im_end|>\n<|im_start|>assistant\n",
         std::vector<Image>{decoded(files[0]), decoded(files[1])});
     ASSERT_GT(next, 0);
 
@@ -164,6 +166,8 @@ TEST_P(QwenPair, LogitsAndGenerationAgreeWithLibmtmdAndLibllama) {
 INSTANTIATE_TEST_SUITE_P(Files, QwenPair,
                          testing::Values(PairCase{"Qwen2F32", QwenKind::Qwen2, GGML_TYPE_F32, 2e-2},
                                          PairCase{"Qwen25F32", QwenKind::Qwen25, GGML_TYPE_F32, 2e-2},
+                                         PairCase{"Qwen3F32", QwenKind::Qwen3, GGML_TYPE_F32, 2e-2},
+                                         PairCase{"Qwen3Q8_0", QwenKind::Qwen3, GGML_TYPE_Q8_0, 8e-2},
                                          PairCase{"Qwen25Q8_0", QwenKind::Qwen25, GGML_TYPE_Q8_0, 8e-2},
                                          PairCase{"Qwen25Q4_K", QwenKind::Qwen25, GGML_TYPE_Q4_K, 8e-2}),
                          [](const auto& test) { return test.param.name; });

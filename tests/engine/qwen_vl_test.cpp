@@ -34,9 +34,10 @@ constexpr std::size_t kQwenVisual = kQwenRows * kQwenColumns;
 
 class QwenVlTest : public testing::Test {
    protected:
-    static constexpr std::array kKinds = {QwenKind::Qwen2, QwenKind::Qwen25};
+    static constexpr std::array kKinds = {QwenKind::Qwen2, QwenKind::Qwen25, QwenKind::Qwen3};
     static constexpr std::size_t kTwo = 0;
     static constexpr std::size_t kTwoAndAHalf = 1;
+    static constexpr std::size_t kThree = 2;
 
     static void SetUpTestSuite() {
         prefix() = std::string(test::scratch_dir()) + "/qwen-" + std::to_string(getpid());
@@ -73,6 +74,7 @@ class QwenVlTest : public testing::Test {
         return all;
     }
 
+    static std::size_t n_visual(std::size_t kind) { return kind == kThree ? 72 : kQwenVisual; }
     AskRequest request() const {
         AskRequest request;
         request.images = {{{}, picture_}};
@@ -96,12 +98,13 @@ TEST_F(QwenVlTest, PicturesKeepTheirShape) {
         AskRequest asked = request();
         asked.vanilla = true;
         const Answer answer = ask(asked, kind);
-        EXPECT_EQ(answer.tokens.visual, kQwenVisual);
-        EXPECT_EQ(answer.tokens.entering, kQwenVisual);
-        EXPECT_EQ(answer.layouts[0].grid, (Grid{kQwenRows, kQwenColumns}));
-        EXPECT_EQ(answer.policy_name, "qwen2.5-vl");
+        EXPECT_EQ(answer.tokens.visual, n_visual(kind));
+        EXPECT_EQ(answer.tokens.entering, n_visual(kind));
+        // Qwen3-VL has larger tokens, and at least 64.
+        EXPECT_EQ(answer.layouts[0].grid, kind == kThree ? (Grid{8, 9}) : (Grid{kQwenRows, kQwenColumns}));
+        EXPECT_EQ(answer.policy_name, kind == kThree ? "llava-by-depth" : "qwen2.5-vl");
         asked.images = {{{}, line_}};
-        EXPECT_EQ(ask(asked, kind).layouts[0].grid, (Grid{1, 8}));
+        EXPECT_EQ(ask(asked, kind).layouts[0].grid, kind == kThree ? (Grid{3, 23}) : (Grid{1, 8}));
     }
 }
 
@@ -146,7 +149,7 @@ TEST_F(QwenVlTest, KeepingEverythingIsNoMethodBitForBit) {
 
 // The rows that enter the decoder: the original tower in plain loops, fused before its merger's norm.
 TEST_F(QwenVlTest, RowsAreThoseOfASlowReference) {
-    for (std::size_t kind = 0; kind < kKinds.size(); ++kind) {
+    for (std::size_t kind = 0; kind <= kTwoAndAHalf; ++kind) {
         auto compute = model::Compute::create({.n_threads = 1, .use_gpu = false});
         const auto vision =
             model::VisionModel::load(vision_path(kind), {.weights = model::VisionWeights::F32}, *compute);
@@ -185,6 +188,76 @@ TEST_F(QwenVlTest, RowsAreThoseOfASlowReference) {
         const std::vector<float> got(part.embeddings.begin(), part.embeddings.end());
         EXPECT_LT(test::relative_error(got, reference.project(fused, 12).values), 2e-3);
     }
+}
+
+// What Qwen3-VL's first decoder blocks get beside the tokens goes with them, also when some are lost.
+TEST_F(QwenVlTest, DeepstackRowsGoWithTheirTokens) {
+    auto compute = model::Compute::create({.n_threads = 1, .use_gpu = false});
+    const auto vision =
+        model::VisionModel::load(vision_path(kThree), {.weights = model::VisionWeights::F32}, *compute);
+    const auto text = model::TextModel::load(text_path(kThree), *compute);
+    ASSERT_TRUE(vision.ok() && text.ok());
+    EXPECT_EQ((*text)->config().n_deepstack, 2);
+    const auto session = model::VisionSession::create(*vision);
+    engine::VisualRequest seeing;
+    seeing.mix = {{3, 1.0}};  // the branches read deeper blocks
+    const auto planned = engine::plan_pictures({{{}, picture_}}, **vision, {}, nullptr);
+    auto seen = engine::prepare_images(*planned, seeing, **session, nullptr);
+    ASSERT_TRUE(seen.ok()) << seen.status().message();
+    engine::SeenImage& image = seen->images[0];
+    const std::string file =
+        test::random_qwen_mmproj(test::qwen_vision(QwenKind::Qwen3, test::qwen_text(QwenKind::Qwen3)));
+    const auto reader = model::GgufReader::parse(test::bytes_of(file));
+    const test::ReferenceQwen reference(*reader);
+    const auto decoded =
+        decode_image({reinterpret_cast<const std::uint8_t*>(picture_.data()), picture_.size()});
+    const auto pieces = (*vision)->preprocess(*decoded, image.plan, Compat::Original);
+    const test::ReferenceQwen::Layers layers = reference.encode(pieces->front().values, 9 * 32, 8 * 32);
+    const std::size_t width = (*vision)->info().output_width;
+    const test::Matrix first = reference.branch(layers.layers[5], 5, 18);
+    const test::Matrix second = reference.branch(layers.layers[11], 11, 18);
+    const auto check = [&](const std::vector<TokenIndex>& places) {
+        std::int32_t next_line = 0;
+        const auto arranged = engine::arrange_image(image, true, **vision, **text, next_line);
+        ASSERT_TRUE(arranged.ok()) << arranged.status().message();
+        std::vector<double> wanted;
+        for (const TokenIndex place : places) {
+            for (const test::Matrix* rows : {&first, &second}) {
+                const auto from = rows->values.begin() + static_cast<std::ptrdiff_t>(place * width);
+                wanted.insert(wanted.end(), from, from + static_cast<std::ptrdiff_t>(width));
+            }
+        }
+        const engine::PromptPart& part = arranged->parts[1];
+        const std::vector<float> got(part.additions.begin(), part.additions.end());
+        EXPECT_LT(test::relative_error(got, wanted), 2e-3);
+    };
+    check(image.places);
+    // As a method would leave it that keeps three tokens.
+    const auto pick = [](const std::vector<float>& rows, std::size_t n) {
+        std::vector<float> kept;
+        for (const std::size_t token : {5U, 40U, 71U}) {
+            const auto from = rows.begin() + static_cast<std::ptrdiff_t>(token * n);
+            kept.insert(kept.end(), from, from + static_cast<std::ptrdiff_t>(n));
+        }
+        return kept;
+    };
+    image.places = {5, 40, 71};
+    image.values = pick(image.values, width);
+    image.additions = pick(image.additions, 2 * width);
+    check(image.places);
+}
+
+// A text model and a vision file that disagree about such rows are no pair.
+TEST_F(QwenVlTest, PairsAgreeAboutDeepstack) {
+    const std::string path = prefix() + "-plain.gguf";
+    test::RandomLlama plain = test::qwen_text(QwenKind::Qwen3);
+    plain.n_deepstack = 0;
+    ASSERT_TRUE(test::write_random_llama(path, plain));
+    const auto engine = Engine::load({.model = path, .mmproj = vision_path(kThree), .n_threads = 1});
+    std::filesystem::remove(path);
+    ASSERT_FALSE(engine.ok());
+    EXPECT_EQ(engine.status().code(), Code::InvalidArgument);
+    EXPECT_THAT(engine.status().message(), HasSubstr("gives 2 further rows per token"));
 }
 
 // Tokens that are lost leave the others, and what follows, where they were.
@@ -226,7 +299,7 @@ TEST_F(QwenVlTest, StagesKeepWhatTheySayAndAnswersDiffer) {
             ASSERT_EQ(answer.stages.size(), 2U);
             EXPECT_EQ(answer.stages[0].kept.size(), 12U);
             EXPECT_EQ(answer.stages[1].kept.size(), 5U);
-            EXPECT_LT(answer.stages[1].kept.back(), kQwenVisual);
+            EXPECT_LT(answer.stages[1].kept.back(), n_visual(kind));
             EXPECT_TRUE(std::includes(answer.stages[0].kept.begin(), answer.stages[0].kept.end(),
                                       answer.stages[1].kept.begin(), answer.stages[1].kept.end()));
             EXPECT_EQ(answer.tokens.final, 5U);

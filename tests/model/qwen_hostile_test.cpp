@@ -109,6 +109,27 @@ TEST(QwenHostile, EveryMissingOrMisshapenTensorIsNamed) {
     }
 }
 
+TEST(QwenHostile, PositionsAndMergersOfQwen3AreChecked) {
+    const EditedGguf good = EditedGguf::parse(tiny_qwen(QwenKind::Qwen3));
+    ASSERT_TRUE(use_qwen(good.bytes()).ok()) << use_qwen(good.bytes()).message();
+    EditedGguf table = good;
+    table.tensor("v.position_embd.weight")->shape.back() *= 2;
+    table.tensor("v.position_embd.weight")->data += table.tensor("v.position_embd.weight")->data;
+    expect_refused(table, Code::Corrupt, "v.position_embd.weight has 32 rows, which is no square table");
+    EditedGguf gone = good;
+    gone.tensor("v.deepstack.1.fc1.weight")->name = "x";
+    expect_refused(gone, Code::Corrupt,
+                   "is_deepstack_layers names block 1, but tensor v.deepstack.1.fc1.weight");
+    EditedGguf wide = good;
+    wide.tensor("v.deepstack.1.fc2.weight")->shape.back() *= 2;
+    wide.tensor("v.deepstack.1.fc2.weight")->data += wide.tensor("v.deepstack.1.fc2.weight")->data;
+    expect_refused(wide, Code::Corrupt,
+                   "v.deepstack.1.fc2.weight has the shape [128, 64]; [128, 32] is needed");
+    EditedGguf silent = good;
+    std::erase_if(silent.keys, [](const auto& key) { return key.name == "clip.vision.is_deepstack_layers"; });
+    EXPECT_TRUE(use_qwen(silent.bytes()).ok()) << "the tensors tell";
+}
+
 TEST(QwenHostile, ValuesThatAreNotFiniteAreNamed) {
     EditedGguf file = EditedGguf::parse(tiny_qwen(QwenKind::Qwen25));
     std::string& data = file.tensor("v.post_ln.weight")->data;

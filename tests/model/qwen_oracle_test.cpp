@@ -45,17 +45,38 @@ PatchOrder llama_cpp_order(const PieceShape& shape, std::size_t window) {
     return order;
 }
 
+// Two tables of n rows as one.
+std::vector<float> rows_beside(const std::vector<float>& a, const std::vector<float>& b, std::size_t n) {
+    std::vector<float> rows;
+    for (std::size_t i = 0; i < n; ++i) {
+        for (const std::vector<float>* table : {&a, &b}) {
+            const auto width = static_cast<std::ptrdiff_t>(table->size() / n);
+            const auto from = table->begin() + static_cast<std::ptrdiff_t>(i) * width;
+            rows.insert(rows.end(), from, from + width);
+        }
+    }
+    return rows;
+}
+
 TEST_P(QwenOracle, EveryLayerAndTheTokensAgree) {
     QwenMmprojSpec spec;
     spec.kind = GetParam().kind;
     spec.matrix_type = GetParam().type;
     spec.ffn_width = GetParam().ffn_width;
     spec.seed = 3;
+    test::RandomLlama text_spec = test::random_architecture("qwen2vl");
+    if (spec.kind == QwenKind::Qwen3) {
+        spec.patch_size = 16;
+        spec.deepstack = {0, 2};
+        text_spec = test::random_architecture("qwen3vl");
+    }
+    const std::size_t n_branches = spec.kind == QwenKind::Qwen3 ? spec.deepstack.size() : 0;
+    const std::size_t n_all = spec.output_width * (1 + n_branches);
     test::LoadedQwen loaded = test::load_qwen(spec, {.weights = VisionWeights::File});
     const std::size_t width = spec.width;
     const std::string path = std::string(test::scratch_dir()) + "/qwen_" + GetParam().name + ".gguf";
     std::ofstream(path, std::ios::binary) << loaded.file;
-    const auto text = test::load_random_llama("qwen_oracle_text", test::random_architecture("qwen2vl"));
+    const auto text = test::load_random_llama("qwen_oracle_text", text_spec);
     test::MtmdOracle oracle(path, 1, true, text->handle());
     ASSERT_TRUE(oracle.ok());
     const std::size_t window = spec.kind == QwenKind::Qwen25 ? 4 : 0;
@@ -65,10 +86,9 @@ TEST_P(QwenOracle, EveryLayerAndTheTokensAgree) {
         const Image picture = test::random_picture(size, 5);
         const PiecePixels piece = test::piece_of(*loaded.model, picture, Compat::LlamaCpp);
         const PieceShape& shape = piece.piece.shape;
-        const std::vector<float> wanted =
-            oracle.encode_picture(picture.rgb, static_cast<std::size_t>(size.width),
-                                  static_cast<std::size_t>(size.height), spec.output_width);
-        ASSERT_EQ(wanted.size(), shape.n_tokens() * spec.output_width);
+        const std::vector<float> wanted = oracle.encode_picture(
+            picture.rgb, static_cast<std::size_t>(size.width), static_cast<std::size_t>(size.height), n_all);
+        ASSERT_EQ(wanted.size(), shape.n_tokens() * n_all);
         const auto blocks = test::blocks_of(*loaded.model);
         ASSERT_EQ(oracle.layers().size(), blocks.size());
         const auto got = loaded.session->encode(piece, {.compat = Compat::LlamaCpp, .layers = blocks});
@@ -83,12 +103,15 @@ TEST_P(QwenOracle, EveryLayerAndTheTokensAgree) {
         }
         const auto tokens = loaded.session->project(*got, {{.layer = blocks.back(), .weight = 1.0}});
         ASSERT_TRUE(tokens.ok()) << tokens.status().message();
-        EXPECT_LE(relative_error(tokens->values, wanted), GetParam().tolerance);
+        const auto additions = loaded.session->project_branches(*got);
+        ASSERT_TRUE(additions.ok()) << additions.status().message();
+        const std::vector<float> all = rows_beside(tokens->values, *additions, shape.n_tokens());
+        EXPECT_LE(relative_error(all, wanted), GetParam().tolerance);
 
         // Of one block fewer the tokens are something else: the comparison above can fail.
         const auto fewer = loaded.session->project(*got, {{.layer = blocks.size() - 2, .weight = 1.0}});
         ASSERT_TRUE(fewer.ok());
-        EXPECT_GT(relative_error(fewer->values, wanted), 0.05);
+        EXPECT_GT(relative_error(rows_beside(fewer->values, *additions, shape.n_tokens()), wanted), 0.05);
     }
 }
 
@@ -98,6 +121,8 @@ INSTANTIATE_TEST_SUITE_P(Files, QwenOracle,
                          testing::Values(OracleCase{"Qwen2F32", QwenKind::Qwen2, GGML_TYPE_F32, 64, 0.0},
                                          OracleCase{"Qwen2F16", QwenKind::Qwen2, GGML_TYPE_F16, 64, 0.0},
                                          OracleCase{"Qwen2Odd", QwenKind::Qwen2, GGML_TYPE_F32, 60, 1e-3},
+                                         OracleCase{"Qwen3F32", QwenKind::Qwen3, GGML_TYPE_F32, 64, 1e-3},
+                                         OracleCase{"Qwen3F16", QwenKind::Qwen3, GGML_TYPE_F16, 60, 2e-3},
                                          OracleCase{"Qwen25F32", QwenKind::Qwen25, GGML_TYPE_F32, 60, 1e-3},
                                          OracleCase{"Qwen25F16", QwenKind::Qwen25, GGML_TYPE_F16, 60, 2e-3},
                                          OracleCase{"Qwen25Q8_0", QwenKind::Qwen25, GGML_TYPE_Q8_0, 64,

@@ -67,6 +67,32 @@ TEST_P(QwenReference, EveryLayerKeysAndFusedTokens) {
         fused.values[i] = 0.25 * fused.values[i] + 0.75 * wanted.layers[last].values[i];
     }
     EXPECT_LT(relative_error(tokens->values, reference.project(fused, wanted.columns).values), tolerance);
+
+    // Blocks with mergers of their own: per token, one row after the other.
+    const std::vector<std::size_t>& branches = loaded.model->info().branch_layers;
+    EXPECT_EQ(branches, spec.kind == QwenKind::Qwen3 ? spec.deepstack : std::vector<std::size_t>());
+    const auto additions = loaded.session->project_branches(*got);
+    ASSERT_TRUE(additions.ok()) << additions.status().message();
+    std::vector<double> rows(additions->size());
+    for (std::size_t i = 0; i < branches.size(); ++i) {
+        const test::Matrix one = reference.branch(wanted.layers[branches[i]], branches[i], wanted.columns);
+        for (std::size_t k = 0; k < one.values.size(); ++k) {
+            rows[(k / one.columns * branches.size() + i) * one.columns + k % one.columns] = one.values[k];
+        }
+    }
+    if (!rows.empty()) {
+        EXPECT_LT(relative_error(*additions, rows), tolerance);
+    }
+}
+
+QwenMmprojSpec qwen3(ggml_type type) {
+    QwenMmprojSpec spec;
+    spec.kind = QwenKind::Qwen3;
+    spec.matrix_type = type;
+    spec.patch_size = 16;
+    spec.image_size = 112;  // 7 x 7 positions
+    spec.deepstack = {0, 2};
+    return spec;
 }
 
 QwenMmprojSpec qwen(QwenKind kind, ggml_type type, bool swapped = false) {
@@ -92,6 +118,10 @@ INSTANTIATE_TEST_SUITE_P(
                     QwenCase{"Qwen25AsI16", qwen(k25, GGML_TYPE_F32), kI16, 3e-3},
                     QwenCase{"Qwen25LineAsI16", qwen(k25, GGML_TYPE_F32), kI16, 3e-3, {224, 28}},
                     QwenCase{"Qwen25AsQ8_0", qwen(k25, GGML_TYPE_F32), VisionWeights::Q8_0, 3e-2},
+                    QwenCase{"Qwen3F32", qwen3(GGML_TYPE_F32), kFile, 1e-3},
+                    QwenCase{"Qwen3F32Line", qwen3(GGML_TYPE_F32), kFile, 1e-3, {32, 512}},
+                    QwenCase{"Qwen3F16", qwen3(GGML_TYPE_F16), kFile, 3e-3},
+                    QwenCase{"Qwen3AsI16", qwen3(GGML_TYPE_F32), kI16, 3e-3, {320, 256}},
                     QwenCase{"Qwen2F32", qwen(k2, GGML_TYPE_F32), kFile, 1e-3},
                     QwenCase{"Qwen2SwappedF16", qwen(k2, GGML_TYPE_F16, true), kFile, 3e-3},
                     QwenCase{"Qwen2AsI16", qwen(k2, GGML_TYPE_F32), kI16, 3e-3}),

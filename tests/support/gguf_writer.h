@@ -23,6 +23,9 @@ class GgufWriter {
         put_string(keys_, value);
     }
     void f32_array(std::string_view key, const std::vector<float>& values) { array(key, 6, values); }
+    void flag_array(std::string_view key, const std::vector<bool>& values) {
+        array(key, 7, std::vector<std::uint8_t>(values.begin(), values.end()));
+    }
     void i32_array(std::string_view key, const std::vector<std::int32_t>& values) { array(key, 5, values); }
 
     // produce() is called once, in order, when the file is written; it must return exactly n_bytes.

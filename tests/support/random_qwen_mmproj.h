@@ -1,16 +1,17 @@
-// Vision files in the formats of Qwen2-VL and Qwen2.5-VL with random weights.
+// Vision files in the formats of Qwen2-VL, Qwen2.5-VL and Qwen3-VL with random weights.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "ggml.h"
 
 namespace clasp::test {
 
-enum class QwenKind : std::uint8_t { Qwen2, Qwen25 };
+enum class QwenKind : std::uint8_t { Qwen2, Qwen25, Qwen3 };
 
 struct QwenMmprojSpec {
     QwenKind kind = QwenKind::Qwen25;
@@ -23,7 +24,8 @@ struct QwenMmprojSpec {
     std::size_t window_pattern = 2;  // of Qwen2.5
     std::size_t output_width = 64;
     ggml_type matrix_type = GGML_TYPE_F32;
-    bool swapped_ffn_names = false;  // as early files of Qwen2-VL have them
+    bool swapped_ffn_names = false;            // as early files of Qwen2-VL have them
+    std::vector<std::size_t> deepstack = {1};  // of Qwen3: blocks with a merger of their own
     std::uint64_t seed = 1;
 };
 

@@ -1,5 +1,6 @@
 #include "support/reference_qwen.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "model/gguf_metadata.h"
@@ -27,6 +28,29 @@ Matrix ReferenceQwen::embed(std::span<const float> pixels, std::size_t width, st
         }
     }
     return x;
+}
+
+// The table with its corners on those of the picture, linear in between.
+void ReferenceQwen::add_positions(Matrix& x, std::size_t columns) const {
+    if (!has_tensor("v.position_embd.weight")) return;
+    const Matrix bias = tensor("v.patch_embd.bias");
+    const Matrix table = tensor("v.position_embd.weight");
+    const auto side = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(table.rows))));
+    const std::size_t rows = x.rows / columns;
+    const auto stretched = [&](std::size_t place, std::size_t n) {
+        return static_cast<double>(place) * static_cast<double>(side - 1) / static_cast<double>(n - 1);
+    };
+    for (std::size_t p = 0; p < x.rows; ++p) {
+        const double y = stretched(p / columns, rows);
+        const double z = stretched(p % columns, columns);
+        for (std::size_t cell = 0; cell < table.rows; ++cell) {
+            const double near_y = std::max(0.0, 1.0 - std::abs(y - static_cast<double>(cell / side)));
+            const double near_z = std::max(0.0, 1.0 - std::abs(z - static_cast<double>(cell % side)));
+            if (near_y * near_z == 0.0) continue;
+            for (std::size_t i = 0; i < x.columns; ++i) x.at(p, i) += near_y * near_z * table.at(cell, i);
+        }
+        for (std::size_t i = 0; i < x.columns; ++i) x.at(p, i) += bias.values[i];
+    }
 }
 
 // RMS norms have no bias.
@@ -115,7 +139,8 @@ Matrix ReferenceQwen::feed_forward(const Matrix& x, const std::string& prefix) c
     }
     const bool is_swapped = tensor(prefix + "ffn_down.weight").columns == x.columns;
     Matrix hidden = linear(x, prefix + (is_swapped ? "ffn_down" : "ffn_up"));
-    for (double& value : hidden.values) value = quick_gelu(value);
+    const bool is_third = has_tensor("v.position_embd.weight");
+    for (double& value : hidden.values) value = is_third ? tanh_gelu(value) : quick_gelu(value);
     return linear(hidden, prefix + (is_swapped ? "ffn_up" : "ffn_down"));
 }
 
@@ -125,12 +150,23 @@ ReferenceQwen::Layers ReferenceQwen::encode(std::span<const float> pixels, std::
     result.columns = width / key("patch_size");
     result.rows = height / key("patch_size");
     Matrix x = embed(pixels, width, height);
+    add_positions(x, result.columns);
     for (std::size_t block = 0; block < key("block_count"); ++block) {
         const std::string prefix = "v.blk." + std::to_string(block) + ".";
         const Matrix normed = any_norm(x, prefix + "ln1");
-        Matrix q = linear(normed, prefix + "attn_q");
-        Matrix k = linear(normed, prefix + "attn_k");
-        const Matrix v = linear(normed, prefix + "attn_v");
+        const bool is_fused = has_tensor(prefix + "attn_qkv.weight");
+        const Matrix all = is_fused ? linear(normed, prefix + "attn_qkv") : Matrix();
+        const auto projected = [&](const char* name, std::size_t which) {
+            if (!is_fused) return linear(normed, prefix + name);
+            Matrix part(x.rows, x.columns);
+            for (std::size_t i = 0; i < part.values.size(); ++i) {
+                part.values[i] = all.at(i / x.columns, which * x.columns + i % x.columns);
+            }
+            return part;
+        };
+        Matrix q = projected("attn_q", 0);
+        Matrix k = projected("attn_k", 1);
+        const Matrix v = projected("attn_v", 2);
         turn(q, result.columns);
         turn(k, result.columns);
         add(x, linear(attend(block, q, k, v, result.columns), prefix + "attn_out"));
@@ -141,18 +177,29 @@ ReferenceQwen::Layers ReferenceQwen::encode(std::span<const float> pixels, std::
     return result;
 }
 
-Matrix ReferenceQwen::project(const Matrix& features, std::size_t columns) const {
-    const Matrix normed = any_norm(features, "v.post_ln");
-    Matrix groups(normed.rows / 4, 4 * normed.columns);
+Matrix ReferenceQwen::merged(const Matrix& patches, std::size_t columns) {
+    Matrix groups(patches.rows / 4, 4 * patches.columns);
     for (std::size_t token = 0; token < groups.rows; ++token) {
         const std::size_t y = token / (columns / 2) * 2;
         const std::size_t x = token % (columns / 2) * 2;
         for (std::size_t i = 0; i < groups.columns; ++i) {
-            const std::size_t patch = i / normed.columns;
-            groups.at(token, i) = normed.at((y + patch / 2) * columns + x + patch % 2, i % normed.columns);
+            const std::size_t patch = i / patches.columns;
+            groups.at(token, i) = patches.at((y + patch / 2) * columns + x + patch % 2, i % patches.columns);
         }
     }
-    return ReferenceVit::project(groups);
+    return groups;
+}
+
+// Merged first, then normalised.
+Matrix ReferenceQwen::branch(const Matrix& layer, std::size_t block, std::size_t columns) const {
+    const std::string prefix = "v.deepstack." + std::to_string(block) + ".";
+    Matrix hidden = linear(norm(merged(layer, columns), prefix + "norm"), prefix + "fc1");
+    for (double& value : hidden.values) value = exact_gelu(value);
+    return linear(hidden, prefix + "fc2");
+}
+
+Matrix ReferenceQwen::project(const Matrix& features, std::size_t columns) const {
+    return ReferenceVit::project(merged(any_norm(features, "v.post_ln"), columns));
 }
 
 }  // namespace clasp::test

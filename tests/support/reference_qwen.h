@@ -24,17 +24,22 @@ class ReferenceQwen : private ReferenceVit {
     };
     // pixels: 3 planes of height x width.
     [[nodiscard]] Layers encode(std::span<const float> pixels, std::size_t width, std::size_t height) const;
+    // The rows that a block with a merger of its own brings to the decoder: tokens, row by row.
+    [[nodiscard]] Matrix branch(const Matrix& layer, std::size_t block, std::size_t columns) const;
     // features: patches, row by row; returns tokens, row by row.
     [[nodiscard]] Matrix project(const Matrix& features, std::size_t columns) const;
 
    private:
     [[nodiscard]] Matrix embed(std::span<const float> pixels, std::size_t width, std::size_t height) const;
     [[nodiscard]] Matrix any_norm(const Matrix& x, const std::string& name) const;
+    void add_positions(Matrix& x, std::size_t columns) const;
     void turn(Matrix& x, std::size_t columns) const;
     // Whether a patch sees another in a block.
     [[nodiscard]] bool sees(std::size_t block, std::size_t a, std::size_t b, std::size_t columns) const;
     [[nodiscard]] Matrix attend(std::size_t block, const Matrix& q, const Matrix& k, const Matrix& v,
                                 std::size_t columns) const;
+    // Four patches of a token one after the other.
+    [[nodiscard]] static Matrix merged(const Matrix& patches, std::size_t columns);
     [[nodiscard]] Matrix feed_forward(const Matrix& x, const std::string& prefix) const;
 };
 

@@ -24,6 +24,10 @@ double exact_gelu(double x) {
     return 0.5 * x * (1.0 + std::erf(x / std::sqrt(2.0)));
 }
 
+double tanh_gelu(double x) {
+    return 0.5 * x * (1.0 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+}
+
 void add(Matrix& x, const Matrix& y) {
     for (std::size_t i = 0; i < x.values.size(); ++i) x.values[i] += y.values[i];
 }

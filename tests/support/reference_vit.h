@@ -62,6 +62,7 @@ class ReferenceVit {
 
 double quick_gelu(double x);
 double exact_gelu(double x);
+double tanh_gelu(double x);
 void add(Matrix& x, const Matrix& y);
 std::vector<double> softmax(const std::vector<double>& logits);
 
