@@ -44,19 +44,21 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto plan = (*model)->plan({side, side}, {});
     if (!plan.ok()) return 0;
     static_cast<void>((*model)->fixed_row(0).ok());
-    const clasp::PixelSize size = plan->pieces.front().size;
-    if (size.width > 2 * side || size.height > 2 * side) return 0;
+    const clasp::PixelSize shown = plan->pieces.front().size;
+    constexpr int kMaxSide = kMaxImageSize;
+    if (shown.width > kMaxSide || shown.height > kMaxSide) return 0;
     const clasp::model::PiecePixels pixels = {
         plan->pieces.front(),
-        std::vector<float>(3 * static_cast<std::size_t>(size.width) * static_cast<std::size_t>(size.height),
+        std::vector<float>(3 * static_cast<std::size_t>(shown.width) * static_cast<std::size_t>(shown.height),
                            0.5F)};
     const std::size_t last = info->n_blocks - 1;
-    clasp::model::EncodeRequest request = {.layers = {last}, .keys = {last}};
+    const clasp::Mix mix = {{.layer = last, .weight = 1.0}};
+    clasp::model::EncodeRequest request = {.layers = clasp::model::layers_of(mix, *info), .keys = {last}};
     if (info->capabilities.has_class_token) request.class_attention = {0};
     const auto layers = (*session)->encode(pixels, request);
     if (layers.ok()) {
-        const auto tokens = (*session)->project(*layers, {{.layer = last, .weight = 1.0}});
-        static_cast<void>(tokens.ok());
+        static_cast<void>((*session)->project(*layers, mix).ok());
+        static_cast<void>((*session)->project_branches(*layers).ok());
     }
     return 0;
 }
