@@ -137,6 +137,25 @@ TEST(QwenHostile, ValuesThatAreNotFiniteAreNamed) {
     expect_refused(file, Code::Corrupt, "not finite");
 }
 
+TEST(QwenHostile, DamagedHeadersAreSurvived) {
+    for (const QwenKind kind : {QwenKind::Qwen2, QwenKind::Qwen25, QwenKind::Qwen3}) {
+        const std::string file = tiny_qwen(kind);
+        const auto reader = GgufReader::parse(bytes_of(file));
+        ASSERT_TRUE(reader.ok());
+        const char* first = reinterpret_cast<const char*>(reader->tensors().front().data.data());
+        std::size_t n_errors = 0;
+        std::size_t n_working = 0;
+        for (std::size_t i = 0; i < static_cast<std::size_t>(first - file.data()); ++i) {
+            std::string damaged = file;
+            const int change = i % 3 == 0 ? 0x01 : i % 3 == 1 ? 0x80 : 0xFF;
+            damaged[i] = static_cast<char>(damaged[i] ^ change);
+            (use_qwen(damaged).ok() ? n_working : n_errors)++;
+        }
+        EXPECT_GT(n_errors, n_working);
+        EXPECT_GT(n_working, 0U);
+    }
+}
+
 TEST(QwenHostile, ThinPicturesAreRefusedAndSmallOnesAreNot) {
     const std::string file = tiny_qwen(QwenKind::Qwen25);
     const auto layout = [&](PixelSize picture, Compat compat) {
