@@ -9,6 +9,7 @@
 #include "model/vision_clip.h"
 #include "model/vision_internvl.h"
 #include "model/vision_qwen.h"
+#include "model/vision_siglip.h"
 #include "model/vision_tower.h"
 
 namespace clasp::model {
@@ -23,12 +24,14 @@ struct Family {
 // The format's own rule. Smaller ones would have numbers read across their natural places.
 constexpr std::size_t kMinAlignment = 8;
 
-constexpr std::array<Family, 4> kVisionFamilies = {{
+constexpr std::array<Family, 7> kVisionFamilies = {{
     {"mlp", open_clip_tower},
     {"internvl", open_internvl_tower},
     {"qwen2vl_merger", open_qwen2_tower},
     {"qwen2.5vl_merger", open_qwen25_tower},
     {"qwen3vl_merger", open_qwen3_tower},
+    {"idefics3", open_smolvlm_tower},
+    {"gemma3", open_gemma3_tower},
 }};
 
 // Those from outside.

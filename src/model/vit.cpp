@@ -101,8 +101,10 @@ Vit::Vit(const GgufReader& reader, const VisionInfo& info, const VitTraits& trai
     kernel_spec.type = is_bf16 ? GGML_TYPE_F32 : GGML_TYPE_F16;
     specs.push_back(std::move(kernel_spec));
     if (traits_.has_patch_bias) specs.push_back(values_spec("v.patch_embd.bias", width_));
-    specs.push_back(values_spec("v.class_embd", width_));
-    specs.push_back(values_spec("v.position_embd.weight", width_, patches_.height * patches_.width + 1));
+    const std::size_t n_prefix = traits_.has_class_token ? 1 : 0;
+    if (traits_.has_class_token) specs.push_back(values_spec("v.class_embd", width_));
+    specs.push_back(
+        values_spec("v.position_embd.weight", width_, patches_.height * patches_.width + n_prefix));
     if (traits_.has_pre_norm) {
         specs.push_back(values_spec("v.pre_ln.weight", width_));
         if (traits_.has_norm_bias) specs.push_back(values_spec("v.pre_ln.bias", width_));
@@ -147,7 +149,7 @@ void Vit::bind(const WeightStore& store) {
     llama_cpp_patch_kernel_ = store.linear("v.patch_embd.llama_cpp");
     patch_kernel_.bias = get_if(traits_.has_patch_bias, "v.patch_embd.bias");
     llama_cpp_patch_kernel_.bias = patch_kernel_.bias;
-    class_token_ = store.get("v.class_embd");
+    class_token_ = get_if(traits_.has_class_token, "v.class_embd");
     positions_ = store.get("v.position_embd.weight");
     pre_norm_ = get_if(traits_.has_pre_norm, "v.pre_ln.weight");
     pre_norm_bias_ = get_if(traits_.has_pre_norm && traits_.has_norm_bias, "v.pre_ln.bias");
@@ -209,7 +211,8 @@ ggml_tensor* Vit::norm(ggml_context* context, ggml_tensor* x, ggml_tensor* scale
 LinearActivation Vit::activation(Compat compat) const {
     if (activation_ == Activation::QuickGelu) return LinearActivation::QuickGelu;
     if (activation_ == Activation::Silu) return LinearActivation::Silu;
-    return compat == Compat::Original ? LinearActivation::Gelu : LinearActivation::TanhGelu;
+    const bool is_exact = compat == Compat::Original && !traits_.has_tanh_gelu;
+    return is_exact ? LinearActivation::Gelu : LinearActivation::TanhGelu;
 }
 
 ggml_tensor* Vit::embed(ggml_context* context, const PiecePixels& piece, Compat compat,
@@ -218,9 +221,11 @@ ggml_tensor* Vit::embed(ggml_context* context, const PiecePixels& piece, Compat 
                                             signed_extent(piece.piece.shape.n_patches()));
     inputs.push_back(graph_input(input, patch_rows(piece, compat)));
     const Linear& kernel = compat == Compat::Original ? patch_kernel_ : llama_cpp_patch_kernel_;
-    ggml_tensor* patches = build_linear(context, kernel, input);
-    ggml_tensor* rows = compat == Compat::Original ? ggml_concat(context, class_token_, patches, 1)
-                                                   : ggml_concat(context, patches, class_token_, 1);
+    ggml_tensor* rows = build_linear(context, kernel, input);
+    if (class_token_ != nullptr) {
+        rows = compat == Compat::Original ? ggml_concat(context, class_token_, rows, 1)
+                                          : ggml_concat(context, rows, class_token_, 1);
+    }
     rows = ggml_add(context, rows, positions_);
     if (pre_norm_ == nullptr) return rows;
     return norm(context, rows, pre_norm_, pre_norm_bias_, has_rms_norm(compat));
@@ -312,7 +317,8 @@ ggml_tensor* Vit::class_attention(ggml_context* context, const Attention& parts,
 }
 
 ggml_tensor* Vit::prefix_first(ggml_context* context, ggml_tensor* x, int axis, Compat compat) const {
-    if (compat == Compat::Original || traits_.llama_cpp_projects_class) return x;
+    const bool is_first = compat == Compat::Original || traits_.llama_cpp_projects_class;
+    if (is_first || !traits_.has_class_token) return x;
     const auto part = [&](std::int64_t first, std::int64_t count) {
         std::int64_t extents[3] = {x->ne[0], x->ne[1], x->ne[2]};
         extents[axis] = count;

@@ -1,6 +1,6 @@
-// A vision transformer with a class token, as graph nodes: patches and the class token get learned positions
-// and run through blocks of attention and a feed-forward part. CLIP and InternViT are of this kind; what they
-// differ in are traits.
+// A vision transformer as graph nodes: patches, and a class token if it has one, get learned positions and
+// run through blocks of attention and a feed-forward part. CLIP, InternViT and SigLIP are of this kind; what
+// they differ in are traits.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +23,8 @@ struct VitTraits {
     // RMSNorm of queries and keys before attention.
     enum class QkNorm : std::uint8_t { None, Head, Width };
 
+    bool has_class_token = true;
+    bool has_tanh_gelu = false;  // where the file says GELU, the original has the tanh form of it
     bool has_patch_bias = false;
     bool has_pre_norm = false;  // before the first block
     bool has_norm_bias = true;  // without it norms are RMSNorm

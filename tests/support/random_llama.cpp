@@ -84,6 +84,7 @@ class Writer {
                 if (!key.starts_with("tokenizer.")) others.push_back(key);
             }
             for (const std::string& key : others) gguf_remove_key(file_.get(), key.c_str());
+            if (!spec_.control_tokens.empty() || !spec_.word_tokens.empty()) extend_vocabulary();
         }
         if (!spec_.adds_space) gguf_set_val_bool(file_.get(), "tokenizer.ggml.add_space_prefix", false);
         if (!spec_.chat_template.empty()) {
@@ -92,6 +93,46 @@ class Writer {
         const std::int64_t tokens = gguf_find_key(file_.get(), "tokenizer.ggml.tokens");
         vocabulary_ = static_cast<std::int64_t>(gguf_get_arr_n(file_.get(), tokens));
         return true;
+    }
+
+    // Behind the tokens given, those of the specification.
+    void set_tokens(std::vector<std::string> tokens, std::vector<std::int32_t> types,
+                    std::vector<float> scores) {
+        const auto add = [&](const std::vector<std::string>& more, std::int32_t type) {
+            for (const std::string& token : more) {
+                tokens.push_back(token);
+                types.push_back(type);
+                if (!scores.empty()) scores.push_back(0.0F);
+            }
+        };
+        add(spec_.control_tokens, 3);
+        add(spec_.word_tokens, 1);
+        std::vector<const char*> pointers;
+        for (const std::string& token : tokens) pointers.push_back(token.c_str());
+        gguf_set_arr_str(file_.get(), "tokenizer.ggml.tokens", pointers.data(), pointers.size());
+        gguf_set_arr_data(file_.get(), "tokenizer.ggml.token_type", GGUF_TYPE_INT32, types.data(),
+                          types.size());
+        if (scores.empty()) return;
+        gguf_set_arr_data(file_.get(), "tokenizer.ggml.scores", GGUF_TYPE_FLOAT32, scores.data(),
+                          scores.size());
+    }
+
+    void extend_vocabulary() {
+        const std::int64_t tokens_key = gguf_find_key(file_.get(), "tokenizer.ggml.tokens");
+        const std::int64_t types_key = gguf_find_key(file_.get(), "tokenizer.ggml.token_type");
+        const std::int64_t scores_key = gguf_find_key(file_.get(), "tokenizer.ggml.scores");
+        const std::size_t n = gguf_get_arr_n(file_.get(), tokens_key);
+        std::vector<std::string> tokens;
+        for (std::size_t i = 0; i < n; ++i) {
+            tokens.emplace_back(gguf_get_arr_str(file_.get(), tokens_key, i));
+        }
+        const auto* types = static_cast<const std::int32_t*>(gguf_get_arr_data(file_.get(), types_key));
+        std::vector<float> scores;
+        if (scores_key >= 0) {
+            const auto* values = static_cast<const float*>(gguf_get_arr_data(file_.get(), scores_key));
+            scores.assign(values, values + n);
+        }
+        set_tokens(std::move(tokens), {types, types + n}, std::move(scores));
     }
 
     void set_small_vocabulary() {
@@ -107,19 +148,8 @@ class Writer {
             tokens.emplace_back(1, letter);
             types.push_back(1);  // normal
         }
-        for (const std::string& control : spec_.control_tokens) {
-            tokens.push_back(control);
-            types.push_back(3);
-        }
-        std::vector<const char*> pointers;
-        for (const std::string& token : tokens) pointers.push_back(token.c_str());
-        const std::vector<float> scores(tokens.size(), 0.0F);
         gguf_set_val_str(file_.get(), "tokenizer.ggml.model", "llama");
-        gguf_set_arr_str(file_.get(), "tokenizer.ggml.tokens", pointers.data(), pointers.size());
-        gguf_set_arr_data(file_.get(), "tokenizer.ggml.scores", GGUF_TYPE_FLOAT32, scores.data(),
-                          scores.size());
-        gguf_set_arr_data(file_.get(), "tokenizer.ggml.token_type", GGUF_TYPE_INT32, types.data(),
-                          types.size());
+        set_tokens(std::move(tokens), std::move(types), std::vector<float>(3 + 256 + 26, 0.0F));
         gguf_set_val_u32(file_.get(), "tokenizer.ggml.bos_token_id", 1);
         gguf_set_val_u32(file_.get(), "tokenizer.ggml.eos_token_id", 2);
         gguf_set_val_u32(file_.get(), "tokenizer.ggml.unknown_token_id", 0);

@@ -43,7 +43,8 @@ struct RandomLlama {
     float final_cap = 0.0F;
     float norm_epsilon = 1e-5F;
     std::string chat_template = {};                // none when empty
-    std::vector<std::string> control_tokens = {};  // added to the made-up vocabulary
+    std::vector<std::string> control_tokens = {};  // added to the vocabulary
+    std::vector<std::string> word_tokens = {};     // the same, as ordinary tokens
     bool adds_space = true;  // before a text, as that of llama does and that of gemma not
     // File whose tokenizer keys are copied; empty for a vocabulary of 3 + 256 + 26 made-up tokens.
     std::string vocabulary_file = {};

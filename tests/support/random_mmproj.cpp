@@ -4,6 +4,7 @@
 #include <sstream>
 #include <utility>
 
+#include "support/random_siglip.h"
 #include "support/random_tensors.h"
 
 namespace clasp::test {
@@ -152,6 +153,7 @@ MmprojSpec tiled(MmprojSpec spec) {
 }
 
 void write_random_mmproj(const MmprojSpec& spec, std::ostream& out) {
+    if (spec.projector_type != "mlp") return write_siglip_mmproj(spec, out);
     Builder builder(spec);
     builder.keys();
     builder.tensors();

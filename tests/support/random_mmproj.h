@@ -45,6 +45,10 @@ struct MmprojSpec {
     std::string merge_type = "spatial_unpad";          // with pinpoints; no key when empty
     std::string newline_name = "model.image_newline";  // with pinpoints; no tensor when empty
     std::optional<InternvlParts> internvl = {};        // none for LLaVA
+    // "mlp" is CLIP's tower with LLaVA's projector; others are those of random_siglip.h.
+    std::string projector_type = "mlp";
+    std::size_t merge = 2;         // of SigLIP: patches per side that become a token; no key when 0
+    std::size_t longest_side = 0;  // of SmolVLM: no key when 0
 };
 
 // InternVL's tower with four tokens to a tile of 56 pixels.

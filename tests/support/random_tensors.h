@@ -38,6 +38,11 @@ struct RandomTensors {
     void norm(const std::string& name, std::int64_t width, bool has_bias = true);
     void values(const std::string& name, const std::vector<std::int64_t>& shape, float mean, float deviation);
 
+    void matrix(const std::string& name, const std::vector<std::int64_t>& shape, ggml_type type,
+                float deviation) {
+        add(name, shape, type, 0.0F, deviation, shape[0]);
+    }
+
    private:
     void add(const std::string& name, const std::vector<std::int64_t>& shape, ggml_type type, float mean,
              float deviation, std::int64_t row);

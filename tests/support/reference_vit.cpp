@@ -138,20 +138,28 @@ ReferenceOutput ReferenceVit::encode(std::span<const float> pixels) const {
     const std::size_t width = key("embedding_length");
     const std::size_t heads = key("attention.head_count");
     const std::size_t side = size / patch;
-    const std::size_t rows = side * side + 1;
+    const bool is_siglip = !has_tensor("v.class_embd");
+    const std::size_t n_prefix = is_siglip ? 0 : 1;
+    const std::size_t rows = side * side + n_prefix;
     const std::size_t head_width = width / heads;
     const Matrix kernel = tensor("v.patch_embd.weight");  // rows: output, channel, line
     const Matrix positions = tensor("v.position_embd.weight");
-    const Matrix class_token = tensor("v.class_embd");
-    const Matrix patch_bias =
-        has_tensor("v.patch_embd.bias") ? tensor("v.patch_embd.bias") : Matrix(1, width);
-    const bool exact = model::read_flag(reader_, "clip.use_gelu").value();
+    const bool is_gelu = model::read_flag(reader_, "clip.use_gelu").value();
+    const auto activate = [&](double value) {
+        if (!is_gelu) return quick_gelu(value);
+        return is_siglip ? tanh_gelu(value) : exact_gelu(value);
+    };
 
     Matrix x(rows, width);
-    for (std::size_t i = 0; i < width; ++i) x.at(0, i) = class_token.values[i];
-    for (std::size_t p = 0; p + 1 < rows; ++p) {
+    Matrix patch_bias(1, width);
+    if (has_tensor("v.patch_embd.bias")) patch_bias = tensor("v.patch_embd.bias");
+    if (!is_siglip) {
+        const Matrix class_token = tensor("v.class_embd");
+        for (std::size_t i = 0; i < width; ++i) x.at(0, i) = class_token.values[i];
+    }
+    for (std::size_t p = 0; p < side * side; ++p) {
         for (std::size_t o = 0; o < width; ++o) {
-            double sum = 0.0;
+            double sum = patch_bias.values[o];
             for (std::size_t c = 0; c < 3; ++c) {
                 for (std::size_t line = 0; line < patch; ++line) {
                     for (std::size_t column = 0; column < patch; ++column) {
@@ -162,7 +170,7 @@ ReferenceOutput ReferenceVit::encode(std::span<const float> pixels) const {
                     }
                 }
             }
-            x.at(p + 1, o) = sum + patch_bias.values[o];
+            x.at(p + n_prefix, o) = sum;
         }
     }
     add(x, positions);
@@ -206,7 +214,7 @@ ReferenceOutput ReferenceVit::encode(std::span<const float> pixels) const {
         const bool swapped =
             reader_.find_tensor(prefix + "ffn_down.weight")->shape[0] == static_cast<std::int64_t>(width);
         Matrix hidden = linear(norm(x, prefix + "ln2"), prefix + (swapped ? "ffn_down" : "ffn_up"));
-        for (double& value : hidden.values) value = exact ? exact_gelu(value) : quick_gelu(value);
+        for (double& value : hidden.values) value = activate(value);
         Matrix fed = linear(hidden, prefix + (swapped ? "ffn_up" : "ffn_down"));
         if (has_tensor(prefix + "ls2.weight")) scale_columns(fed, tensor(prefix + "ls2.weight"));
         add(x, fed);
@@ -234,7 +242,40 @@ Matrix ReferenceVit::shuffled(const Matrix& features) const {
     return tokens;
 }
 
+// Gemma 3: the mean of a square, an RMS norm, a matrix whose rows are the inputs.
+Matrix ReferenceVit::project_pooled(const Matrix& features) const {
+    const std::size_t merge = key("projector.scale_factor");
+    const auto side = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(features.rows))));
+    const auto area = static_cast<double>(merge * merge);
+    const Matrix normed = norm(features, "v.post_ln");
+    Matrix means(features.rows / (merge * merge), features.columns);
+    for (std::size_t y = 0; y < side; ++y) {
+        for (std::size_t x = 0; x < side; ++x) {
+            const std::size_t token = y / merge * (side / merge) + x / merge;
+            for (std::size_t i = 0; i < features.columns; ++i) {
+                means.at(token, i) += normed.at(y * side + x, i) / area;
+            }
+        }
+    }
+    const Matrix scale = tensor("mm.soft_emb_norm.weight");
+    const Matrix weight = tensor("mm.input_projection.weight");
+    Matrix tokens(means.rows, weight.columns);
+    for (std::size_t t = 0; t < means.rows; ++t) {
+        double square = 0.0;
+        for (std::size_t i = 0; i < means.columns; ++i) square += means.at(t, i) * means.at(t, i);
+        const double root = std::sqrt(square / static_cast<double>(means.columns) + epsilon());
+        for (std::size_t i = 0; i < means.columns; ++i) {
+            const double value = means.at(t, i) / root * scale.values[i];
+            for (std::size_t o = 0; o < weight.columns; ++o) tokens.at(t, o) += value * weight.at(i, o);
+        }
+    }
+    return tokens;
+}
+
 Matrix ReferenceVit::project(const Matrix& features) const {
+    // SmolVLM: a norm, squares, a matrix.
+    if (has_tensor("mm.model.fc.weight")) return linear(shuffled(norm(features, "v.post_ln")), "mm.model.fc");
+    if (has_tensor("mm.input_projection.weight")) return project_pooled(features);
     const bool is_internvl = has_tensor("mm.model.mlp.0.weight");
     Matrix hidden = is_internvl ? linear(norm(shuffled(features), "mm.model.mlp.0", 1e-5), "mm.model.mlp.1")
                                 : linear(features, "mm.0");

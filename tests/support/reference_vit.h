@@ -1,5 +1,6 @@
-// The original CLIP and InternViT vision transformers and the projectors behind them as plain loops in double
-// precision, read straight from a file: no ggml graph, no shared code with the engine beyond the file reader.
+// The original vision transformers and projectors (CLIP with LLaVA's, InternViT with InternVL's, SigLIP with
+// SmolVLM's and Gemma 3's) as plain loops in double precision, read straight from a file: no ggml graph, no shared
+// code with the engine beyond the file reader.
 #pragma once
 
 #include <cstddef>
@@ -28,9 +29,9 @@ struct Matrix {
 };
 
 struct ReferenceOutput {
-    std::vector<Matrix> layers;           // output of every block: class token first, then the patches
-    std::vector<Matrix> class_attention;  // per block: heads x (1 + patches)
-    std::vector<Matrix> keys;             // per block: (1 + patches) x width
+    std::vector<Matrix> layers;  // output of every block: the class token first if there is one, then patches
+    std::vector<Matrix> class_attention;  // per block: heads x rows; that of the first row
+    std::vector<Matrix> keys;             // per block: rows x width
 };
 
 class ReferenceVit {
@@ -39,7 +40,7 @@ class ReferenceVit {
     explicit ReferenceVit(const model::GgufReader& reader) : reader_(reader) {}
 
     [[nodiscard]] ReferenceOutput encode(std::span<const float> pixels) const;
-    // features: patches x width (no class token). InternVL's makes one token of several patches.
+    // features: patches x width (no class token). Merging projectors take all patches of a square.
     [[nodiscard]] Matrix project(const Matrix& features) const;
 
    protected:
@@ -53,6 +54,7 @@ class ReferenceVit {
     // unless another is given.
     [[nodiscard]] Matrix norm(const Matrix& x, const std::string& name,
                               std::optional<double> given = std::nullopt) const;
+    [[nodiscard]] Matrix project_pooled(const Matrix& features) const;
 
    private:
     [[nodiscard]] Matrix shuffled(const Matrix& features) const;
