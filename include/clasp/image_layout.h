@@ -39,6 +39,9 @@ struct ImageLayout {
     // Rows that stand between tokens (line breaks): carried along, never chosen, no tokens of the picture.
     std::size_t n_fixed = 0;
     std::array<std::uint8_t, 3> pad_colour = {};
+    // False: the model does not say where its tokens lie; regions are then rows of them over the whole
+    // picture.
+    bool is_placed = true;
 
     // Tokens that a method can choose from.
     [[nodiscard]] std::size_t n_tokens() const;

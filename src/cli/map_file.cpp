@@ -75,6 +75,11 @@ Result<draw::Canvas> draw_views(const Answer& answer, const std::vector<draw::St
         return Status(Code::InvalidArgument, "the answer brings no picture to draw on");
     }
     const ImageLayout& layout = answer.layouts.front();
+    if (!layout.is_placed) {
+        return Status(
+            Code::Unsupported,
+            "this model does not say where the tokens of a picture lie, so there is no map of them");
+    }
     const std::vector<draw::LayoutView> views = draw::layout_views(layout);
     std::vector<draw::Canvas> maps;
     for (std::size_t i = 0; i < views.size(); ++i) {

@@ -289,8 +289,11 @@ Result<LoadedModels> load_models(const EngineOptions& options, model::VisionWeig
     }
     if (report) watch.on_progress = [&](double share) { report->at(text_bytes + share * vision_bytes); };
     CLASP_ASSIGN_OR_RETURN(models.vision_file, base::MappedFile::open(options.mmproj));
-    auto vision = model::VisionModel::load_bytes(
-        models.vision_file.bytes(), {.weights = weights, .watch = &watch}, compute, &pool, options.log);
+    const model::VisionOptions wanted = {.weights = weights,
+                                         .watch = &watch,
+                                         .outside = {.path = options.mmproj, .text = models.text->handle()}};
+    auto vision =
+        model::VisionModel::load_bytes(models.vision_file.bytes(), wanted, compute, &pool, options.log);
     if (!vision.ok()) return vision.status().with_context(options.mmproj);
     models.vision = std::move(*vision);
     if (report) report->finish();
@@ -403,9 +406,10 @@ Result<Answer> Engine::answer_request(const State& state, const AskRequest& requ
     if (!prompt.note.empty()) notes.push_back(prompt.note);
     std::vector<engine::PlannedPicture> pictures;
     if (!is_text_only) {
-        const std::string& lack = state.vision->info().note;
+        const model::VisionInfo& vision = state.vision->info();
+        // What a file with tiles lacks is of no matter in another order than its own.
         const bool is_files_order = request.compat == Compat::Original && request.detail.tile_merge.empty();
-        if (!lack.empty() && is_files_order) notes.push_back(lack);
+        if (!vision.note.empty() && (!vision.tiles || is_files_order)) notes.push_back(vision.note);
         CLASP_ASSIGN_OR_RETURN(
             pictures,
             engine::plan_pictures(images, *state.vision, {request.compat, request.detail}, request.cancel));

@@ -57,11 +57,11 @@ Status read_vision(std::span<const std::byte> bytes, GgufFileInfo& info) {
     out.llama_cpp_feature_layer = vision.llama_cpp_feature_layer;
     out.min_tiles = vision.min_tiles;
     out.max_tiles = vision.max_tiles;
-    out.note = vision.note;
     if (vision.tiles) {
         out.resolutions = vision.tiles->resolutions;
         out.tile_merge = model::tile_merge_name(vision.tiles->merge);
     }
+    out.note = vision.note;
     info.vision = out;
     return ok_status();
 }

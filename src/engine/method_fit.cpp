@@ -45,6 +45,12 @@ Status check_method_fit(const methods::Method& method, const methods::Program& p
                            "has " +
                                std::to_string(apart->regions.size()));
     }
+    const bool is_placed =
+        std::all_of(images.begin(), images.end(), [](const ImageLayout& image) { return image.is_placed; });
+    if (program.uses_grid && !is_placed) {
+        return unsupported(
+            method, "takes the tokens of a picture as one grid, and this model does not say where they lie");
+    }
     return ok_status();
 }
 

@@ -8,6 +8,7 @@
 #include "model/gguf_metadata.h"
 #include "model/vision_clip.h"
 #include "model/vision_internvl.h"
+#include "model/vision_mtmd.h"
 #include "model/vision_qwen.h"
 #include "model/vision_siglip.h"
 #include "model/vision_tower.h"
@@ -102,6 +103,7 @@ Result<std::unique_ptr<VisionTower>> open_vision_tower(const GgufReader& reader)
     for (const Family& family : all_families()) {
         if (family.projector_type == type) return family.open(reader);
     }
+    if (is_mtmd_projector(type)) return open_mtmd_tower(reader, type);
     return Status(Code::Unsupported, "the projector type " + std::string(type) +
                                          " is not supported; supported are: " + list_of_types());
 }

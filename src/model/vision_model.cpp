@@ -71,7 +71,9 @@ Result<std::shared_ptr<const VisionModel>> VisionModel::load(const std::string& 
                                                              std::shared_ptr<Compute> compute,
                                                              ThreadPool* pool, const LogSink& log) {
     CLASP_ASSIGN_OR_RETURN(const base::MappedFile file, base::MappedFile::open(path));
-    auto model = load_bytes(file.bytes(), options, std::move(compute), pool, log);
+    VisionOptions with_path = options;
+    with_path.outside.path = path;
+    auto model = load_bytes(file.bytes(), with_path, std::move(compute), pool, log);
     if (!model.ok()) return model.status().with_context(path);
     return model;
 }
@@ -84,6 +86,16 @@ Result<std::shared_ptr<const VisionModel>> VisionModel::load_bytes(std::span<con
     const std::shared_ptr<VisionModel> model(new VisionModel());
     model->compute_ = std::move(compute);
     CLASP_ASSIGN_OR_RETURN(model->tower_, open_vision_tower(reader));
+    if (model->tower_->is_outside()) {
+        if (options.weights != VisionWeights::Auto && options.weights != VisionWeights::File) {
+            return Status(Code::InvalidArgument,
+                          "libmtmd keeps the vision weights as the file has them, not as " +
+                              std::string(vision_weights_name(options.weights)));
+        }
+        OutsideModel outside = options.outside;
+        outside.n_threads = model->compute_->n_threads();
+        CLASP_RETURN_IF_ERROR(model->tower_->attach(outside));
+    }
     CLASP_ASSIGN_OR_RETURN(model->weights_, WeightStore::load(reader, model->tower_->specs(), options.weights,
                                                               *model->compute_, pool, log, options.watch));
     model->tower_->bind(*model->weights_);

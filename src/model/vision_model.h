@@ -40,6 +40,7 @@ Result<ImageLayout> plan_vision(std::span<const std::byte> bytes, PixelSize pict
 struct VisionOptions {
     VisionWeights weights = VisionWeights::Auto;
     const LoadWatch* watch = nullptr;  // during the call
+    OutsideModel outside = {};         // for files that another library reads
 };
 
 // Immutable once loaded; any number of sessions may use it from any thread.

@@ -147,6 +147,14 @@ Result<VisionLayers> VisionSession::encode(const PiecePixels& piece, const Encod
     CLASP_RETURN_IF_ERROR(check(piece, request));
     Stopwatch stopwatch;
     const VisionTower& tower = *model_->tower_;
+    if (tower.is_outside()) {
+        VisionLayers result;
+        read_parts({}, piece.piece.shape, request, result);
+        CLASP_ASSIGN_OR_RETURN(std::vector<float> rows, tower.encode_outside(piece));
+        result.layers.push_back({.layer = 0, .values = std::move(rows)});
+        result.encode_ms = stopwatch.lap_ms();
+        return result;
+    }
     CLASP_RETURN_IF_ERROR(graph_.reset());
     const EncoderGraph encoder = tower.build_encoder(graph_.ggml(), graph_.graph(), piece, request);
     CLASP_RETURN_IF_ERROR(runner_->allocate(graph_.graph()));

@@ -34,6 +34,14 @@ ProjectorGraph VisionTower::build_branch(ggml_context* /*context*/, ggml_tensor*
     return {};
 }
 
+Status VisionTower::attach(const OutsideModel& /*model*/) {
+    return ok_status();
+}
+
+Result<std::vector<float>> VisionTower::encode_outside(const PiecePixels& /*piece*/) const {
+    return Status(Code::Internal, "the vision tower is run by graphs");
+}
+
 std::vector<float> VisionTower::fixed_row(std::size_t /*number*/) const {
     return {};
 }

@@ -8,12 +8,14 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "clasp/image.h"
 #include "clasp/status.h"
 #include "ggml.h"
+#include "llama.h"
 #include "model/gguf_reader.h"
 #include "model/vision_plan.h"
 #include "model/vision_types.h"
@@ -82,6 +84,13 @@ struct StretchGraph {
     ggml_tensor* logits = nullptr;    // [n_rows, n_rows]: key by query, scaled, mean over heads
 };
 
+// What a tower that another library runs needs to be opened. All must outlive it.
+struct OutsideModel {
+    std::string path;  // of the vision file
+    const llama_model* text = nullptr;
+    std::size_t n_threads = 1;
+};
+
 // Stateless after loading, so one object serves all sessions.
 class VisionTower {
    public:
@@ -116,6 +125,11 @@ class VisionTower {
     // As build_projector(), from the output of block info().branch_layers[branch]. Only called for those.
     virtual ProjectorGraph build_branch(ggml_context* context, ggml_tensor* rows, std::size_t branch,
                                         const PieceShape& shape, Compat compat) const;
+    // Of a tower that another library runs instead of graphs: it is attached once after opening, and encodes
+    // a piece to a row per patch, the output of its only block.
+    [[nodiscard]] virtual bool is_outside() const { return false; }
+    virtual Status attach(const OutsideModel& model);
+    [[nodiscard]] virtual Result<std::vector<float>> encode_outside(const PiecePixels& piece) const;
     // A row of output_width that arrangements put between tokens. Only called for numbers in its own plans.
     [[nodiscard]] virtual std::vector<float> fixed_row(std::size_t number) const;
     // Upper bound of graph nodes.

@@ -60,7 +60,8 @@ struct VisionInfo {
     std::size_t min_tiles = 0;
     std::size_t max_tiles = 0;  // of towers that cut pictures into as many tiles as fit; 0: no such choice
     PictureWords words;
-    std::string note = {};  // a sentence about what the file lacks and what is done instead; else empty
+    // A sentence about what the file lacks, or how pictures are encoded instead; else empty.
+    std::string note = {};
     // The profile with the paper's mixes for this tower; empty: those of LLaVA, mapped by depth.
     std::string profile = {};
     VisionCapabilities capabilities;

@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "clasp/image.h"
-#include "engine/text_stream.h"
-#include "llama.h"
 #include "siglip_fixture.h"
 #include "support/decoder_case.h"
+#include "support/greedy_answer.h"
 #include "support/llama_oracle.h"
 #include "support/mtmd_oracle.h"
 
@@ -79,7 +78,7 @@ TEST_P(SiglipMtmd, AnswersAgree) {
         }
         EXPECT_EQ(answer->tokens.visual, n_visual);
         EXPECT_EQ(answer->tokens.text, n_text);
-        std::vector<float> logits = decoder.prefill(parts);
+        const std::vector<float> logits = decoder.prefill(parts);
         ASSERT_FALSE(logits.empty());
         const bool is_single = type == GGML_TYPE_F32;
         // Small batches of libllama's (Gemma 3: one for each part) work in half precision; the engine has
@@ -87,19 +86,10 @@ TEST_P(SiglipMtmd, AnswersAgree) {
         const double tolerance = type == GGML_TYPE_Q4_K ? 0.15 : 2e-2;
         EXPECT_LT(test::relative_distance(answer->logits, logits), tolerance);
         if (!is_single) continue;
-        engine::TextStream stream;
-        std::string expected;
-        std::size_t n_tokens = 0;
-        for (; n_tokens < 32; ++n_tokens) {
-            const std::int32_t token = test::argmax(logits);
-            if (llama_vocab_is_eog((*text)->vocabulary(), token)) break;
-            expected += stream.push((*text)->piece(token, false));
-            logits = decoder.decode(token);
-            ASSERT_FALSE(logits.empty());
-        }
-        EXPECT_EQ(answer->generated, n_tokens);
-        EXPECT_EQ(n_tokens, 32U) << "the seed must be one of a long answer";
-        EXPECT_EQ(answer->text, expected + stream.finish());
+        const test::GreedyAnswer expected = test::greedy_answer(decoder, **text, logits, 32);
+        EXPECT_EQ(expected.n_tokens, 32U) << "the seed must be one of a long answer";
+        EXPECT_EQ(answer->generated, expected.n_tokens);
+        EXPECT_EQ(answer->text, expected.text);
     }
 }
 

@@ -140,9 +140,9 @@ TEST(VisionHostile, MessagesNameTheProblem) {
     expect_error(file_of(clip), Code::NotFound, "clip.vision.projector_type is missing");
     expect_error(file_of([&](auto& w) {
                      clip(w);
-                     w.string("clip.projector_type", "resampler");
+                     w.string("clip.projector_type", "cogvlm");
                  }),
-                 Code::Unsupported, "resampler is not supported; supported are: mlp");
+                 Code::Unsupported, "cogvlm is not supported; supported are: mlp");
     expect_error(file_of([&](auto& w) {
                      clip(w);
                      w.string("clip.projector_type", "mlp");

@@ -9,6 +9,10 @@ namespace clasp::test {
 
 namespace {
 
+bool is_mlp(const MmprojSpec& spec) {
+    return spec.projector_type == "janus_pro" || spec.projector_type == "phi4";
+}
+
 void write_keys(const MmprojSpec& spec, GgufWriter& writer) {
     const auto u32 = [&](const char* key, std::size_t value) {
         writer.u32(key, static_cast<std::uint32_t>(value));
@@ -28,6 +32,10 @@ void write_keys(const MmprojSpec& spec, GgufWriter& writer) {
     writer.f32_array("clip.vision.image_mean", {0.5F, 0.5F, 0.5F});
     writer.f32_array("clip.vision.image_std", {0.5F, 0.5F, 0.5F});
     if (spec.merge != 0) u32("clip.vision.projector.scale_factor", spec.merge);
+    if (spec.projector_type == "phi4") {
+        u32("clip.vision.image_min_pixels", spec.image_size * spec.image_size / 4);
+        u32("clip.vision.image_max_pixels", spec.image_size * spec.image_size);
+    }
     if (spec.longest_side != 0) u32("clip.vision.preproc_image_size", spec.longest_side);
 }
 
@@ -53,6 +61,12 @@ void add_projector(const MmprojSpec& spec, RandomTensors& tensors) {
         const ggml_type type = spec.matrix_type == GGML_TYPE_F32 ? GGML_TYPE_F32 : GGML_TYPE_F16;
         tensors.matrix("mm.input_projection.weight", {output, width}, type,
                        1.0F / std::sqrt(static_cast<float>(width)));
+        return;
+    }
+    if (is_mlp(spec)) {
+        const auto hidden = static_cast<std::int64_t>(spec.projector_width);
+        tensors.linear("mm.0", width, hidden, 1.0F);
+        tensors.linear(spec.projector_type == "phi4" ? "mm.2" : "mm.1", hidden, output, 1.0F);
         return;
     }
     const auto merged = width * static_cast<std::int64_t>(spec.merge * spec.merge);

@@ -11,7 +11,7 @@ namespace clasp::test {
 MmprojSpec smolvlm_mmproj();
 MmprojSpec gemma3_mmproj();
 
-// projector_type: "idefics3" (SmolVLM) or "gemma3".
+// projector_type: "idefics3" (SmolVLM), "gemma3", "janus_pro" or "phi4".
 void write_siglip_mmproj(const MmprojSpec& spec, std::ostream& out);
 
 }  // namespace clasp::test
