@@ -31,6 +31,10 @@
 
 namespace clasp {
 
+namespace engine {
+struct EngineState;
+}
+
 // ---- Progress ----
 
 // How far a call has come, for whoever shows it to people. Within a phase `done` never falls, the first call
@@ -140,6 +144,9 @@ struct AskRequest {
     // pruned, and the mix of its answer is empty.
     std::vector<ImageSource> images;
     std::string question;
+    // For a question whose words and pictures are mixed: all of them in their order. `images` is empty then, and
+    // `question` is what the router reads.
+    std::vector<MessagePart> parts;
     Policy policy;             // default-constructed: the engine's, see Engine::policy()
     std::string class_choice;  // id or name; empty: the router decides
     BudgetSpec budget;
@@ -284,11 +291,12 @@ class Engine {
     [[nodiscard]] const Policy& policy() const;
     Result<Answer> ask(const AskRequest& request) const;
 
+    // For those inside the library who let several requests take turns (src/engine/ask_run.h).
+    [[nodiscard]] const engine::EngineState& state() const;
+
    private:
-    struct State;
-    explicit Engine(std::unique_ptr<State> state);
-    static Result<Answer> answer_request(const State& state, const AskRequest& request);
-    std::unique_ptr<State> state_;
+    explicit Engine(std::unique_ptr<engine::EngineState> state);
+    std::unique_ptr<engine::EngineState> state_;
 };
 
 }  // namespace clasp

@@ -1,7 +1,7 @@
 #include "engine/generate.h"
 
-#include "base/stopwatch.h"
-#include "engine/text_stream.h"
+#include <string>
+#include <utility>
 
 namespace clasp::engine {
 namespace {
@@ -12,56 +12,76 @@ bool is_cancelled(const GenerateOptions& options) {
 
 }  // namespace
 
-Result<GenerateResult> generate(Executor& executor, Sequence& sequence, std::span<const float> first_logits,
-                                const GenerateOptions& options) {
-    const base::Stopwatch watch;
+Generation::Generation(const model::TextModel& model, GenerateOptions options,
+                       std::unique_ptr<Sampler> sampler)
+    : model_(model), options_(std::move(options)), sampler_(std::move(sampler)), stream_(options_.stop) {
+    result_.reason = Stopped::MaxTokens;
+}
+
+Result<std::unique_ptr<Generation>> Generation::start(const Sequence& sequence, GenerateOptions options) {
     if (options.max_tokens < 0) return Status(Code::InvalidArgument, "the number of tokens is negative");
     if (room_for(options.max_tokens) > sequence.room()) {
         return Status(Code::TooLarge, "up to " + std::to_string(options.max_tokens) +
                                           " tokens are wanted, but the sequence has room for " +
                                           std::to_string(sequence.room() + 1));
     }
-    CLASP_ASSIGN_OR_RETURN(const auto sampler, Sampler::create(options.sampling));
+    CLASP_ASSIGN_OR_RETURN(auto sampler, Sampler::create(options.sampling));
+    return std::unique_ptr<Generation>(
+        new Generation(sequence.model(), std::move(options), std::move(sampler)));
+}
 
-    GenerateResult result;
-    TextStream stream(options.stop);
-    const auto show = [&](const std::string& text) {
-        if (text.empty()) return;
-        result.text += text;
-        if (options.on_text) options.on_text(text);
+void Generation::show(const std::string& text) {
+    if (text.empty()) return;
+    result_.text += text;
+    if (options_.on_text) options_.on_text(text);
+}
+
+std::optional<std::int32_t> Generation::take(std::span<const float> logits) {
+    const auto is_full = [this] {
+        return static_cast<std::int32_t>(result_.tokens.size()) >= options_.max_tokens;
     };
-    std::span<const float> logits = first_logits;
-    result.reason = Stopped::MaxTokens;
-    while (static_cast<std::int32_t>(result.tokens.size()) < options.max_tokens) {
-        if (is_cancelled(options)) {
-            result.reason = Stopped::Cancelled;
-            break;
-        }
-        const std::int32_t token = sampler->pick(logits);
-        if (sequence.model().ends_generation(token)) {
-            result.reason = Stopped::End;
-            break;
-        }
-        result.tokens.push_back(token);
-        const std::string text = stream.push(sequence.model().piece(token));
-        if (result.tokens.size() == 1) result.first_token_ms = watch.elapsed_ms();
-        show(text);
-        if (stream.has_stopped()) {
-            result.reason = Stopped::StopText;
-            break;
-        }
-        if (static_cast<std::int32_t>(result.tokens.size()) == options.max_tokens) break;
-        const auto next = executor.step(sequence, token, options.cancel);
+    if (is_full()) return std::nullopt;
+    if (is_cancelled(options_)) {
+        result_.reason = Stopped::Cancelled;
+        return std::nullopt;
+    }
+    const std::int32_t token = sampler_->pick(logits);
+    if (model_.ends_generation(token)) {
+        result_.reason = Stopped::End;
+        return std::nullopt;
+    }
+    result_.tokens.push_back(token);
+    const std::string text = stream_.push(model_.piece(token));
+    if (result_.tokens.size() == 1) result_.first_token_ms = watch_.elapsed_ms();
+    show(text);
+    if (stream_.has_stopped()) {
+        result_.reason = Stopped::StopText;
+        return std::nullopt;
+    }
+    if (is_full()) return std::nullopt;
+    return token;
+}
+
+GenerateResult Generation::finish() {
+    show(stream_.finish());
+    result_.decode_ms = watch_.elapsed_ms();
+    return std::move(result_);
+}
+
+Result<GenerateResult> generate(Executor& executor, Sequence& sequence, std::span<const float> first_logits,
+                                const GenerateOptions& options) {
+    CLASP_ASSIGN_OR_RETURN(const auto writing, Generation::start(sequence, options));
+    std::optional<std::int32_t> token = writing->take(first_logits);
+    while (token) {
+        const auto next = executor.step(sequence, *token, options.cancel);
         if (!next.ok() && next.status().code() == Code::Cancelled) {
-            result.reason = Stopped::Cancelled;
+            writing->stop(Stopped::Cancelled);
             break;
         }
         if (!next.ok()) return next.status();
-        logits = *next;
+        token = writing->take(*next);
     }
-    show(stream.finish());
-    result.decode_ms = watch.elapsed_ms();
-    return result;
+    return writing->finish();
 }
 
 }  // namespace clasp::engine

@@ -4,15 +4,19 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/stopwatch.h"
 #include "clasp/engine.h"
 #include "clasp/status.h"
 #include "engine/executor.h"
 #include "engine/sampler.h"
+#include "engine/text_stream.h"
 
 namespace clasp::engine {
 
@@ -38,6 +42,31 @@ struct GenerateResult {
     double decode_ms = 0;
     // From the call until the first token's text was there to hand on; 0 when there is no token.
     double first_token_ms = 0;
+};
+
+// A text that grows by one token at a time: whoever runs it feeds the logits behind each token.
+class Generation {
+   public:
+    // Errors with TooLarge when the sequence has too little room, and where sampling cannot be as asked for.
+    static Result<std::unique_ptr<Generation>> start(const Sequence& sequence, GenerateOptions options);
+
+    // The token to run next, or nothing: the text is over.
+    std::optional<std::int32_t> take(std::span<const float> logits);
+    // The text ends here, before a token was taken from the logits.
+    void stop(Stopped reason) { result_.reason = reason; }
+    // Once it is over; the rest of the text is shown.
+    GenerateResult finish();
+
+   private:
+    Generation(const model::TextModel& model, GenerateOptions options, std::unique_ptr<Sampler> sampler);
+    void show(const std::string& text);
+
+    const model::TextModel& model_;
+    GenerateOptions options_;
+    std::unique_ptr<Sampler> sampler_;
+    TextStream stream_;
+    GenerateResult result_;
+    base::Stopwatch watch_;
 };
 
 // Continues a sequence whose last token gave first_logits. Errors with TooLarge before the first token when

@@ -8,8 +8,9 @@ namespace clasp::engine {
 std::vector<Message> messages_of(const AskRequest& request) {
     std::vector<Message> messages = request.history;
     Message question;
+    question.parts = request.parts;
     for (const ImageSource& image : request.images) question.parts.push_back({.text = {}, .image = image});
-    question.parts.push_back({.text = request.question});
+    if (request.parts.empty()) question.parts.push_back({.text = request.question});
     messages.push_back(std::move(question));
     return messages;
 }

@@ -1,0 +1,44 @@
+// What an engine holds for all its requests.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include "clasp/engine.h"
+#include "clasp/thread_pool.h"
+#include "engine/executor.h"
+#include "engine/session_pool.h"
+#include "engine/vision_memory.h"
+#include "model/backend.h"
+#include "model/text_model.h"
+#include "model/vision_model.h"
+
+namespace clasp::engine {
+
+// Requests take turns on the processors, so more than two at a time are rare; a session that waits holds the
+// intermediate results of its largest request.
+inline constexpr std::size_t kIdleSessions = 2;
+
+struct EngineState {
+    EngineOptions options;
+    std::shared_ptr<model::Compute> compute;
+    std::shared_ptr<const model::TextModel> text;
+    std::shared_ptr<const model::VisionModel> vision;  // null: text alone
+    std::unique_ptr<VisionMemory> memory;              // null: every request encodes
+    std::optional<Router> router;
+    Policy policy;  // of requests that bring none
+    mutable ThreadPool pool;
+    ModelInfo info;
+    // What requests compute with, kept from one to the next.
+    mutable SessionPool<Executor> executors;
+    mutable SessionPool<model::VisionSession> vision_sessions;
+
+    explicit EngineState(const EngineOptions& given)
+        : options(given),
+          pool(given.n_threads),
+          executors([this] { return Executor::create(text); }, kIdleSessions),
+          vision_sessions([this] { return model::VisionSession::create(vision); }, kIdleSessions) {}
+};
+
+}  // namespace clasp::engine
