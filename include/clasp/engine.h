@@ -130,6 +130,12 @@ struct GenerationOptions {
     std::size_t max_tokens = 256;
     double temperature = 0.0;  // 0: always the most likely token
     double top_p = 1.0;
+    std::int32_t top_k = 0;  // draw from so many tokens at most; 0: from all
+    double min_p = 0.0;      // leave out what is less probable than this times the most probable
+    // Against repetition of what the answer has so far; 0, 0 and 1: nothing.
+    double frequency_penalty = 0.0;
+    double presence_penalty = 0.0;
+    double repeat_penalty = 1.0;
     std::uint32_t seed = 0;
     // Texts that end the answer and are not part of it; at most kMaxStops of at most kMaxStopBytes each.
     std::vector<std::string> stop = {};
@@ -144,8 +150,8 @@ struct AskRequest {
     // pruned, and the mix of its answer is empty.
     std::vector<ImageSource> images;
     std::string question;
-    // For a question whose words and pictures are mixed: all of them in their order. `images` is empty then, and
-    // `question` is what the router reads.
+    // For a question whose words and pictures are mixed: all of them in their order. `images` is empty then,
+    // and `question` is what the router reads.
     std::vector<MessagePart> parts;
     Policy policy;             // default-constructed: the engine's, see Engine::policy()
     std::string class_choice;  // id or name; empty: the router decides

@@ -40,8 +40,7 @@ PromptOptions prompt_options(const model::VisionModel* vision, Compat compat) {
 }
 
 // What is known once the headers of the pictures are read.
-Result<RequestShape> request_shape(const Prompt& prompt,
-                                   const std::vector<PlannedPicture>& pictures,
+Result<RequestShape> request_shape(const Prompt& prompt, const std::vector<PlannedPicture>& pictures,
                                    const model::TextModel& text, const model::VisionModel* vision) {
     RequestShape shape;
     shape.n_text = count_text(prompt);
@@ -59,7 +58,8 @@ Result<RequestShape> request_shape(const Prompt& prompt,
 
 std::size_t AskPlan::kv_bytes(const model::TextConfig& config) const {
     constexpr std::size_t kBytesPerValue = 2;  // keys and values are half precision
-    const auto room = static_cast<std::size_t>(room_for(static_cast<std::int32_t>(request.generation.max_tokens)));
+    const auto room =
+        static_cast<std::size_t>(room_for(static_cast<std::int32_t>(request.generation.max_tokens)));
     const std::size_t n_cells = static_cast<std::size_t>(work.back()) + room * shape.decoder.n_layers;
     return n_cells * 2 * static_cast<std::size_t>(config.kv_width()) * kBytesPerValue;
 }
@@ -76,10 +76,9 @@ Result<std::unique_ptr<AskPlan>> plan_ask(const EngineState& state, const AskReq
         return Status(Code::InvalidArgument,
                       "the model was loaded without a vision file, so it cannot be asked about a picture");
     }
-    CLASP_ASSIGN_OR_RETURN(ask->plan,
-                           is_text_only
-                               ? plan_text_request(request, ask->policy, *state.router)
-                               : plan_request(request, ask->policy, *state.router, state.vision->info()));
+    CLASP_ASSIGN_OR_RETURN(
+        ask->plan, is_text_only ? plan_text_request(request, ask->policy, *state.router)
+                                : plan_request(request, ask->policy, *state.router, state.vision->info()));
     ask->notes = ask->plan.notes;
     if (state.vision == nullptr) ask->notes.emplace_back(kNoVisionFile);
     CLASP_ASSIGN_OR_RETURN(ask->prompt, build_prompt(*state.text, messages, prompt_options(state.vision.get(), request.compat)));

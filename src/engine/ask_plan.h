@@ -1,5 +1,5 @@
-// A request before anything is computed: checked, routed, cut into tokens, its pictures' headers read, its schedule
-// solved. Everything that a request can be refused for on its own account is refused here.
+// A request before anything is computed: checked, routed, cut into tokens, its pictures' headers read, its
+// schedule solved. Everything that a request can be refused for on its own account is refused here.
 #pragma once
 
 #include <cstddef>

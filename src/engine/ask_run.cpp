@@ -42,7 +42,7 @@ TokenCounts count_tokens(const PrefillResult& prefill, const RequestShape& shape
 
 // What the vision side has to give for a request and its method, which may be null.
 VisualRequest visual_request(const AskRequest& request, const Policy& policy, const RequestPlan& plan,
-                                     const RequestShape& shape, methods::MethodRun* run, ThreadPool& pool) {
+                             const RequestShape& shape, methods::MethodRun* run, ThreadPool& pool) {
     VisualRequest seeing;
     seeing.mix = plan.mix;
     seeing.extra_layers = policy_layers(policy);
@@ -65,8 +65,8 @@ VisualRequest visual_request(const AskRequest& request, const Policy& policy, co
 }
 
 StageChooser make_chooser(const AskRequest& request, const Policy& policy, const RequestPlan& plan,
-                                  const VisualInput& visual, const model::TextConfig& config,
-                                  methods::MethodRun* run, ThreadPool& pool) {
+                          const VisualInput& visual, const model::TextConfig& config, methods::MethodRun* run,
+                          ThreadPool& pool) {
     StageChooserOptions options;
     options.run = run;
     options.mass = plan.mass;
@@ -98,6 +98,11 @@ GenerateOptions generate_options(const AskRequest& request) {
     options.max_tokens = static_cast<std::int32_t>(request.generation.max_tokens);
     options.sampling.temperature = static_cast<float>(request.generation.temperature);
     options.sampling.top_p = static_cast<float>(request.generation.top_p);
+    options.sampling.top_k = request.generation.top_k;
+    options.sampling.min_p = static_cast<float>(request.generation.min_p);
+    options.sampling.frequency_penalty = static_cast<float>(request.generation.frequency_penalty);
+    options.sampling.presence_penalty = static_cast<float>(request.generation.presence_penalty);
+    options.sampling.repeat_penalty = static_cast<float>(request.generation.repeat_penalty);
     options.sampling.seed = request.generation.seed;
     options.stop = request.generation.stop;
     options.on_text = request.on_text;
@@ -216,9 +221,8 @@ Status AskRun::begin_writing() {
     answer_ = describe(*plan_, visual_, prefill);
     std::vector<std::string> notes = plan_->notes;
     notes.insert(notes.end(), visual_.notes.begin(), visual_.notes.end());
-    const std::string missed =
-        missed_budget(plan_->request, plan_->plan, plan_->started.budget, plan_->shape.n_visual(),
-                      mean(prefill.visual_per_layer));
+    const std::string missed = missed_budget(plan_->request, plan_->plan, plan_->started.budget,
+                                             plan_->shape.n_visual(), mean(prefill.visual_per_layer));
     if (!missed.empty()) notes.push_back(missed);
     answer_.positions = plan_->positions == PositionMode::Keep ? "keep" : "compact";
     answer_.stages = visual_.reports;

@@ -1,5 +1,6 @@
-// A request under way, in steps, so that whoever has several can let them take turns: pictures are seen, the prompt
-// is read some layers at a time, the answer is written token by token, one token of several requests in one graph.
+// A request under way, in steps, so that whoever has several can let them take turns: pictures are seen, the
+// prompt is read some layers at a time, the answer is written token by token, one token of several requests
+// in one graph.
 //
 //     run->see(lane);
 //     while (run->phase() == AskRun::Phase::Read) run->read(lane, n_layers);
@@ -27,8 +28,8 @@
 
 namespace clasp::engine {
 
-// What requests that take turns compute with: one call at a time, whichever request it is for. The engine must
-// outlive it.
+// What requests that take turns compute with: one call at a time, whichever request it is for. The engine
+// must outlive it.
 class Lane {
    public:
     static Result<std::unique_ptr<Lane>> open(const EngineState& state);
@@ -39,7 +40,8 @@ class Lane {
     SessionPool<Executor>::Lease executor_;
 };
 
-// All calls come from one thread and with one lane. After an error the run is over: only its destructor is left.
+// All calls come from one thread and with one lane. After an error the run is over: only its destructor is
+// left.
 class AskRun {
    public:
     enum class Phase : std::uint8_t { See, Read, Write, Done };
@@ -57,9 +59,9 @@ class AskRun {
     Status see(Lane& lane);
     // Phase Read: up to n_layers more layers. How a prompt is cut changes no number.
     Status read(Lane& lane, std::size_t n_layers);
-    // Phase Write: one more token of each, in one graph; those that end with it are Done. cancel stops the whole
-    // step and may be null; a request's own flag is looked at between steps. After an error of the graph no
-    // run has moved.
+    // Phase Write: one more token of each, in one graph; those that end with it are Done. cancel stops the
+    // whole step and may be null; a request's own flag is looked at between steps. After an error of the
+    // graph no run has moved.
     static Status write(Lane& lane, std::span<AskRun* const> runs, const std::atomic<bool>* cancel);
 
     // Phase Done.

@@ -25,6 +25,7 @@ Result<std::unique_ptr<Generation>> Generation::start(const Sequence& sequence, 
                                           " tokens are wanted, but the sequence has room for " +
                                           std::to_string(sequence.room() + 1));
     }
+    options.sampling.n_vocabulary = sequence.model().config().vocabulary;
     CLASP_ASSIGN_OR_RETURN(auto sampler, Sampler::create(options.sampling));
     return std::unique_ptr<Generation>(
         new Generation(sequence.model(), std::move(options), std::move(sampler)));

@@ -7,6 +7,25 @@
 
 namespace clasp::engine {
 
+namespace {
+
+// Tokens of the answer that penalties look back at.
+constexpr std::int32_t kWholeAnswer = 4096;
+
+Status check_more(const SamplingOptions& options) {
+    if (options.top_k < 0) return {Code::InvalidArgument, "top-k is negative"};
+    if (!(options.min_p >= 0.0F && options.min_p <= 1.0F)) {
+        return {Code::InvalidArgument, "min-p is " + std::to_string(options.min_p) + ", outside 0 to 1"};
+    }
+    if (!(options.repeat_penalty > 0.0F) || !std::isfinite(options.repeat_penalty) ||
+        !std::isfinite(options.frequency_penalty) || !std::isfinite(options.presence_penalty)) {
+        return {Code::InvalidArgument, "penalties are finite, and that of repetition is above 0"};
+    }
+    return ok_status();
+}
+
+}  // namespace
+
 void Sampler::Free::operator()(llama_sampler* sampler) const {
     llama_sampler_free(sampler);
 }
@@ -23,14 +42,23 @@ Result<std::unique_ptr<Sampler>> Sampler::create(const SamplingOptions& options)
         return Status(Code::InvalidArgument,
                       "top-p is " + std::to_string(options.top_p) + ", not above 0 and at most 1");
     }
+    CLASP_RETURN_IF_ERROR(check_more(options));
     std::unique_ptr<Sampler> sampler(new Sampler());
     sampler->chain_.reset(llama_sampler_chain_init(llama_sampler_chain_default_params()));
     if (sampler->chain_ == nullptr) return Status(Code::OutOfMemory, "no memory for a sampler");
     llama_sampler* const chain = sampler->chain_.get();
+    if (options.frequency_penalty != 0.0F || options.presence_penalty != 0.0F ||
+        options.repeat_penalty != 1.0F) {
+        llama_sampler_chain_add(
+            chain, llama_sampler_init_penalties(options.n_vocabulary, kWholeAnswer, options.repeat_penalty,
+                                                options.frequency_penalty, options.presence_penalty));
+    }
     if (options.temperature == 0.0F) {
         llama_sampler_chain_add(chain, llama_sampler_init_greedy());
         return sampler;
     }
+    if (options.top_k > 0) llama_sampler_chain_add(chain, llama_sampler_init_top_k(options.top_k));
+    if (options.min_p > 0.0F) llama_sampler_chain_add(chain, llama_sampler_init_min_p(options.min_p, 1));
     llama_sampler_chain_add(chain, llama_sampler_init_temp(options.temperature));
     if (options.top_p < 1.0F) llama_sampler_chain_add(chain, llama_sampler_init_top_p(options.top_p, 1));
     llama_sampler_chain_add(chain, llama_sampler_init_dist(options.seed));

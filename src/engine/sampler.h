@@ -16,7 +16,13 @@ namespace clasp::engine {
 struct SamplingOptions {
     float temperature = 0.0F;  // 0: the likeliest token, always
     float top_p = 1.0F;        // smallest set of tokens with this probability, above 0 and at most 1
-    std::uint32_t seed = 0;    // the same seed gives the same tokens
+    std::int32_t top_k = 0;    // 0: all
+    float min_p = 0.0F;        // share of the likeliest token's probability, 0 to 1
+    float frequency_penalty = 0.0F;
+    float presence_penalty = 0.0F;
+    float repeat_penalty = 1.0F;    // above 0
+    std::int32_t n_vocabulary = 0;  // which penalties have to know
+    std::uint32_t seed = 0;         // the same seed gives the same tokens
 };
 
 // Not thread safe.
