@@ -1,7 +1,7 @@
 // Messages of a conversation out of JSON: {"role", "content"}, where the content is a text or a list of
 // parts,
 // {"type": "text", "text"} and {"type": "image_url", "image_url": {"url": "data:...;base64,..."}}. Pictures
-// come with the request: nothing is fetched and no file is opened.
+// come with the request, as data URLs or as base64 alone: nothing is fetched and no file is opened.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,21 @@ struct ReadMessages {
     std::list<std::string> pictures;  // encoded bytes that the messages borrow
 };
 
-// Errors (invalid_argument, too_large): each names the place, as messages[1].content[0], and the limit.
-Result<ReadMessages> read_messages(const base::Json& json, const MessageLimits& limits = {});
+// What is wrong with messages, for programs: where, and a word that stays the same. wrong_type, missing,
+// out_of_range, unsupported_content, image_invalid, image_too_large, remote_images_off, file_images_off.
+struct MessageFault {
+    std::string place;
+    std::string_view code;
+};
+
+// Errors (invalid_argument, too_large): each names the place, as messages[1].content[0], and the limit. fault
+// is filled with every error; it may be null.
+Result<ReadMessages> read_messages(const base::Json& json, const MessageLimits& limits = {},
+                                   MessageFault* fault = nullptr);
+
+// A picture that comes with a request: a data URL, or base64 alone. Errors as read_data_url(); an address or
+// a path is refused. code is set with every error.
+Result<std::string> read_picture(std::string_view text, std::size_t max_bytes, std::string_view& code);
 
 // The bytes of a data URL; white space is skipped and padding may be missing. Errors: invalid_argument,
 // too_large.

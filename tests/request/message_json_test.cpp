@@ -49,10 +49,20 @@ TEST(MessageJson, ReadsTextsAndPicturesInTheirOrder) {
 }
 
 TEST(MessageJson, NothingIsFetchedOrOpened) {
-    for (const char* url : {"http://127.0.0.1/a.png", "https://example.com/a.png", "file:///etc/passwd",
-                            "/etc/passwd", "TWFu", "DATA:image/png;base64,TWFu", ""}) {
-        EXPECT_THAT(error_of(image(url)), HasSubstr("messages[0].content[0], image 1: only data URLs"))
-            << url;
+    MessageFault fault;
+    const auto code = [&](const char* url) {
+        EXPECT_FALSE(read_messages(test::parsed(image(url)), {}, &fault).ok()) << url;
+        EXPECT_EQ(fault.place, "messages[0].content[0]") << url;
+        return std::string(fault.code);
+    };
+    for (const char* url : {"http://127.0.0.1/a.png", "https://example.com/a.png", "HTTPS://example.com/"}) {
+        EXPECT_EQ(code(url), "remote_images_off") << url;
+    }
+    for (const char* url : {"file:///etc/passwd", "FILE:x", "/tmp/a.png"}) {
+        EXPECT_EQ(code(url), "file_images_off") << url;
+    }
+    for (const char* url : {"", "=", "TWFuT", "ftp://example.com/a", "DATA:image/png;base64,TWFu"}) {
+        EXPECT_EQ(code(url), "image_invalid") << url;
     }
     for (const char* url : {"data:image/png,abc", "data:image/png;base64", "data:"}) {
         EXPECT_THAT(error_of(image(url)), HasSubstr(";base64, before its bytes")) << url;
