@@ -15,6 +15,7 @@ Command inspect_command();
 Command methods_command();
 Command policy_command();
 Command select_command();
+Command serve_command();
 Command route_command();
 Command schedule_command();
 Command fuse_command();

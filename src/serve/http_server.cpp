@@ -1,0 +1,374 @@
+#include "serve/http_server.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "base/text.h"
+#include "serve/deadline_stream.h"
+#include "serve/random_id.h"
+
+namespace clasp::serve {
+
+namespace {
+
+constexpr const char* kIdHeader = "X-Request-Id";
+constexpr std::size_t kMaxIdBytes = 64;
+// Connections above the cap that still get to hear why they are closed.
+constexpr std::size_t kRefusedConnections = 16;
+// How often a connection that waits looks whether the server stops.
+constexpr std::chrono::milliseconds kGlance{100};
+
+bool is_safe_id(std::string_view id) {
+    constexpr std::string_view kSafe = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.:";
+    return !id.empty() && id.size() <= kMaxIdBytes && id.find_first_not_of(kSafe) == std::string_view::npos;
+}
+
+// One thread for each connection. The library's own pool has a queue, behind which a question after the
+// server's health would wait for those that generate.
+class ConnectionThreads final : public httplib::TaskQueue {
+   public:
+    explicit ConnectionThreads(std::size_t limit) : limit_(limit) {}
+
+    bool enqueue(std::function<void()> work) override {
+        const std::lock_guard lock(mutex_);
+        if (n_ == limit_) return false;
+        try {
+            std::thread([this, work = std::move(work)] {
+                work();
+                const std::lock_guard done(mutex_);
+                --n_;
+                all_done_.notify_all();
+            }).detach();
+        } catch (const std::system_error&) {  // no thread to be had
+            return false;
+        }
+        ++n_;
+        return true;
+    }
+
+    void shutdown() override {
+        std::unique_lock lock(mutex_);
+        all_done_.wait(lock, [this] { return n_ == 0; });
+    }
+
+   private:
+    const std::size_t limit_;
+    std::mutex mutex_;
+    std::condition_variable all_done_;
+    std::size_t n_ = 0;
+};
+
+// How many connections there are, together and from each address.
+class ConnectionCounts {
+   public:
+    explicit ConnectionCounts(const HttpLimits& limits) : limits_(limits) {}
+
+    // Whether one more is within both caps. It counts either way, until leave().
+    bool enter(const std::string& address) {
+        const std::lock_guard lock(mutex_);
+        const std::size_t from_here = ++by_address_[address];
+        return ++n_ <= limits_.max_connections && from_here <= limits_.max_connections_per_address;
+    }
+    void leave(const std::string& address) {
+        const std::lock_guard lock(mutex_);
+        --n_;
+        const auto entry = by_address_.find(address);
+        if (--entry->second == 0) by_address_.erase(entry);
+    }
+
+   private:
+    const HttpLimits& limits_;
+    std::mutex mutex_;
+    std::size_t n_ = 0;
+    std::map<std::string, std::size_t> by_address_;
+};
+
+class SinkOut final : public StreamOut {
+   public:
+    SinkOut(httplib::DataSink& sink, std::function<bool()> gone) : sink_(sink), gone_(std::move(gone)) {}
+    bool write(std::string_view piece) override { return sink_.write(piece.data(), piece.size()); }
+    bool gone() override { return gone_(); }
+
+   private:
+    httplib::DataSink& sink_;
+    std::function<bool()> gone_;
+};
+
+HttpRequest translate(const httplib::Request& from) {
+    HttpRequest request;
+    request.id = from.get_header_value(kIdHeader);
+    request.method = from.method;
+    request.path = from.path;
+    request.target = from.target;
+    for (const auto& [name, value] : from.headers) request.headers.emplace_back(name, value);
+    request.address = from.remote_addr;
+    request.local_address = from.local_addr;
+    request.gone = from.is_connection_closed;
+    return request;
+}
+
+// The stream of the connection that this thread serves: the library tells its handlers nothing of it.
+thread_local const DeadlineStream* this_connection = nullptr;
+
+// The status of a failure to read: the limit that was exceeded if it was one, else what the library says.
+int read_failure(int library_status) {
+    const int refusal = this_connection != nullptr ? this_connection->refusal() : 0;
+    return refusal != 0 ? refusal : library_status;
+}
+
+// A whole reply for a connection that the library never gets to see.
+std::string plain_reply(const HttpReply& reply, const HeaderList& more) {
+    std::string text = "HTTP/1.1 " + std::to_string(reply.status) + " " +
+                       httplib::status_message(reply.status) + "\r\nContent-Type: " + reply.type +
+                       "\r\nContent-Length: " + std::to_string(reply.body.size()) +
+                       "\r\nConnection: close\r\n";
+    for (const HeaderList& headers : {reply.headers, more}) {
+        for (const auto& [name, value] : headers) text += name + ": " + value + "\r\n";
+    }
+    return text + "\r\n" + reply.body;
+}
+
+}  // namespace
+
+const std::string* HttpRequest::header(std::string_view name) const {
+    const std::string wanted = base::lower(name);
+    for (const auto& [key, value] : headers) {
+        if (base::lower(key) == wanted) return &value;
+    }
+    return nullptr;
+}
+
+class HttpServer::Impl final : public httplib::Server {
+   public:
+    Impl(const HttpLimits& limits, HttpHandlers handlers)
+        : limits_(limits), handlers_(std::move(handlers)), counts_(limits_) {
+        new_task_queue = [this] {
+            return new ConnectionThreads(limits_.max_connections + kRefusedConnections);
+        };
+        set_payload_max_length(limits_.max_body_bytes);
+        set_keep_alive_max_count(limits_.max_requests_per_connection);
+        set_keep_alive_timeout(std::chrono::duration_cast<std::chrono::seconds>(limits_.idle_time).count());
+        set_tcp_nodelay(true);
+        set_pre_routing_handler([this](const httplib::Request& from, httplib::Response& to) {
+            return check(from, to) ? HandlerResponse::Handled : HandlerResponse::Unhandled;
+        });
+        const auto without_body = [this](const httplib::Request& from, httplib::Response& to) {
+            answer(translate(from), to);
+        };
+        const auto with_body = [this](const httplib::Request& from, httplib::Response& to,
+                                      const httplib::ContentReader& read) {
+            read_and_answer(from, to, read);
+        };
+        Get(".*", without_body);
+        Options(".*", without_body);
+        Post(".*", with_body);
+        Put(".*", with_body);
+        Patch(".*", with_body);
+        Delete(".*", with_body);
+        set_error_handler([this](const httplib::Request& from, httplib::Response& to) {
+            if (to.body.empty()) put(handlers_.refuse(translate(from), read_failure(to.status)), {}, to);
+            return HandlerResponse::Handled;
+        });
+        set_exception_handler(
+            [this](const httplib::Request& from, httplib::Response& to, std::exception_ptr) {
+                put(handlers_.refuse(translate(from), 500), {}, to);
+            });
+        set_post_routing_handler([this](const httplib::Request& from, httplib::Response& to) {
+            const HttpRequest head = translate(from);
+            for (const auto& [name, value] : handlers_.common_headers(head)) to.set_header(name, value);
+            if (handlers_.on_reply) handlers_.on_reply(head, to.status, to.body.size());
+        });
+    }
+
+    Status begin(const std::string& host, int port) {
+        port_ = port == 0 ? bind_to_any_port(host) : bind_to_port(host, port) ? port : -1;
+        if (port_ <= 0) {
+            return {Code::Unavailable, "cannot listen on " + base::printable(host, 256) + " port " +
+                                           std::to_string(port) + "; is another server there?"};
+        }
+        listener_ = std::thread([this] { listen_after_bind(); });
+        wait_until_ready();
+        return ok_status();
+    }
+
+    [[nodiscard]] int port() const { return port_; }
+
+    void stop_listening() {
+        is_stopping_ = true;
+        stop();
+    }
+
+    void join() {
+        if (listener_.joinable()) listener_.join();
+    }
+
+   private:
+    bool process_and_close_socket(socket_t socket) override {
+        const std::string address = remote_address(socket);
+        DeadlineStream stream(socket, limits_);
+        this_connection = &stream;
+        const bool is_welcome = counts_.enter(address);
+        const bool ended_well = serve_guarded([&] {
+            if (is_welcome) return serve_connection(stream, address, local_address(socket));
+            refuse(stream, 503, address);
+            return false;
+        });
+        counts_.leave(address);
+        this_connection = nullptr;
+        // What was not read would reset the connection and take our last words with it.
+        shutdown(socket, SHUT_WR);
+        std::array<char, 4096> rest{};
+        for (int i = 0; i < 8 && recv(socket, rest.data(), rest.size(), MSG_DONTWAIT) > 0; ++i) {
+        }
+        close(socket);
+        return ended_well;
+    }
+
+    bool serve_connection(DeadlineStream& stream, const std::string& address, const std::string& local) {
+        for (std::size_t left = limits_.max_requests_per_connection; left > 0; --left) {
+            if (!wait_for_request(stream)) return true;
+            stream.begin_request();
+            bool is_closed = false;
+            const bool ended_well =
+                process_request(stream, address, 0, local, 0, left == 1 || is_stopping_.load(), is_closed,
+                                [&](httplib::Request& request) { prepare(stream, request); });
+            if (!ended_well && stream.refusal() != 0 && !stream.has_written())
+                refuse(stream, stream.refusal(), address);
+            if (!ended_well || is_closed) return ended_well;
+        }
+        return true;
+    }
+
+    bool wait_for_request(DeadlineStream& stream) const {
+        const auto until = DeadlineStream::Clock::now() + limits_.idle_time;
+        while (!is_stopping_ && DeadlineStream::Clock::now() < until) {
+            if (stream.wait_for_request(kGlance)) return true;
+            if (stream.is_gone()) return false;
+        }
+        return false;
+    }
+
+    // Between the head and whatever looks at it.
+    void prepare(DeadlineStream& stream, httplib::Request& request) const {
+        request.ranges.clear();  // our replies are whole
+        const std::string id = request.get_header_value(kIdHeader);
+        request.headers.erase(kIdHeader);
+        request.set_header(kIdHeader, is_safe_id(id) ? id : random_id("req-"));
+        stream.begin_body(request.has_header("Content-Length")
+                              ? request.get_header_value_u64("Content-Length", limits_.max_body_bytes)
+                              : limits_.max_body_bytes);
+    }
+
+    // A reply before there is a request.
+    void refuse(DeadlineStream& stream, int status, const std::string& address) const {
+        HttpRequest head;
+        head.id = random_id("req-");
+        head.address = address;
+        const std::string text = plain_reply(handlers_.refuse(head, status), handlers_.common_headers(head));
+        if (handlers_.on_reply) handlers_.on_reply(head, status, text.size());
+        for (std::size_t at = 0; at < text.size();) {
+            const ssize_t n = stream.write(text.data() + at, text.size() - at);
+            if (n <= 0) return;
+            at += static_cast<std::size_t>(n);
+        }
+    }
+
+    // True: the request ends here, before its body.
+    bool check(const httplib::Request& from, httplib::Response& to) const {
+        const HttpRequest head = translate(from);
+        std::optional<HttpReply> reply = handlers_.check(head);
+        if (!reply && from.has_header("Content-Length") &&
+            from.get_header_value_u64("Content-Length", limits_.max_body_bytes + 1) >
+                limits_.max_body_bytes) {
+            reply = handlers_.refuse(head, 413);
+        }
+        if (!reply && (from.is_multipart_form_data() ||
+                       (from.has_header("Content-Encoding") &&
+                        base::lower(from.get_header_value("Content-Encoding")) != "identity"))) {
+            reply = handlers_.refuse(head, 415);
+        }
+        if (!reply) return false;
+        put(std::move(*reply), from.is_connection_closed, to);
+        return true;
+    }
+
+    void read_and_answer(const httplib::Request& from, httplib::Response& to,
+                         const httplib::ContentReader& read) const {
+        HttpRequest request = translate(from);
+        const bool is_whole = read([&](const char* data, std::size_t n) {
+            if (n > limits_.max_body_bytes - request.body.size()) {
+                to.status = 413;
+                return false;
+            }
+            request.body.append(data, n);
+            return true;
+        });
+        if (is_whole) {
+            answer(request, to);
+            return;
+        }
+        put(handlers_.refuse(request, read_failure(to.status == 413 ? 413 : 400)), {}, to);
+    }
+
+    void answer(const HttpRequest& request, httplib::Response& to) const {
+        put(handlers_.handle(request), request.gone, to);
+    }
+
+    void put(HttpReply reply, std::function<bool()> gone, httplib::Response& to) const {
+        to.status = reply.status;
+        for (const auto& [name, value] : reply.headers) to.set_header(name, value);
+        if (!reply.stream) {
+            if (reply.status != 204) to.set_content(std::move(reply.body), reply.type);
+            return;
+        }
+        to.set_chunked_content_provider(
+            reply.type,
+            [stream = std::move(reply.stream), gone = std::move(gone)](std::size_t, httplib::DataSink& sink) {
+                SinkOut out(sink, gone);
+                stream(out);
+                sink.done();
+                return true;
+            });
+    }
+
+    const HttpLimits limits_;
+    const HttpHandlers handlers_;
+    ConnectionCounts counts_;
+    std::thread listener_;
+    std::atomic<bool> is_stopping_{false};
+    int port_ = 0;
+};
+
+HttpServer::HttpServer(const HttpLimits& limits, HttpHandlers handlers)
+    : impl_(std::make_unique<Impl>(limits, std::move(handlers))) {}
+
+HttpServer::~HttpServer() {
+    stop_listening();
+    join();
+}
+
+Status HttpServer::start(const std::string& host, int port) {
+    return impl_->begin(host, port);
+}
+
+int HttpServer::port() const {
+    return impl_->port();
+}
+
+void HttpServer::stop_listening() {
+    impl_->stop_listening();
+}
+
+void HttpServer::join() {
+    impl_->join();
+}
+
+}  // namespace clasp::serve

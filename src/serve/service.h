@@ -1,0 +1,68 @@
+// What every route has to do with: the engine, its queue, the options, the figures.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "clasp/engine.h"
+#include "serve/chat_request.h"
+#include "serve/http.h"
+#include "serve/job.h"
+#include "serve/model_card.h"
+#include "serve/options.h"
+#include "serve/refusal.h"
+#include "serve/report.h"
+#include "serve/scheduler.h"
+
+namespace clasp::serve {
+
+struct Service {
+    const Engine& engine;
+    const ServeOptions& options;
+    const ModelCard& card;
+    Scheduler& scheduler;
+
+    [[nodiscard]] ChatContext chat_context() const { return {options, card, engine.policy()}; }
+};
+
+// A request under way with all its choices. When it goes, what is not over is cancelled.
+class RunningChat {
+   public:
+    RunningChat() = default;
+    ~RunningChat();
+    RunningChat(const RunningChat&) = delete;
+    RunningChat& operator=(const RunningChat&) = delete;
+
+    // Plans and queues.
+    static Check start(Service& service, ChatRequest chat, const HttpRequest& http,
+                       std::shared_ptr<RunningChat>& running);
+
+    // Waits for all choices. False: the client went away first.
+    bool wait(const HttpRequest& http);
+    // The first choice that was refused, or null.
+    [[nodiscard]] const Refusal* refusal() const;
+    [[nodiscard]] std::vector<const Answer*> answers() const;
+
+    // X-Clasp-Tokens and X-Clasp-Class, which the plan knows.
+    [[nodiscard]] HeaderList headers() const;
+
+    std::vector<std::shared_ptr<Job>> jobs;  // one per choice
+    PlannedRequest planned;
+    ReportContext report;
+    bool reports = true;
+    bool wants_usage = false;
+};
+
+// A piece of an answer in a stream, for whoever writes it out in its own form. False: the client is gone.
+struct StreamEvents {
+    std::function<bool(std::size_t choice, const std::string& text)> on_text;
+    std::function<bool(const Progress& progress)> on_progress;  // may be empty
+    std::function<bool(std::size_t choice, const Answer& answer)> on_end;
+    std::function<bool(const Refusal& refusal)> on_failure;
+    std::function<bool()> on_silence;  // nothing was written for a while; may be empty
+};
+// Hands everything on until all choices are over. False: the client went away, or a choice failed.
+bool follow(RunningChat& running, StreamOut& out, const StreamEvents& events);
+
+}  // namespace clasp::serve
