@@ -1,6 +1,5 @@
 // clasp-vlm route: the class of a question, of a file of questions, and why.
 #include <algorithm>
-#include <cmath>
 #include <iomanip>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "cli/router_options.h"
 #include "request/option_table.h"
 #include "request/question_text.h"
+#include "request/route_json.h"
 #include "request/router_files.h"
 
 namespace clasp::cli {
@@ -41,21 +41,8 @@ Status check(const Arguments& arguments) {
     return check_router_options(arguments);
 }
 
-double rounded(float value) {
-    return std::round(static_cast<double>(value) * 1e6) / 1e6;
-}
-
-Json as_json(const RouteDecision& decision, const Router& router) {
-    Json scores = Json::object();
-    for (std::size_t i = 0; i < decision.scores.size(); ++i) {
-        scores[router.classes()[i].name] = rounded(decision.scores[i]);
-    }
-    Json json = {{"id", decision.class_id},           {"name", decision.class_name},
-                 {"intent", decision.intent},         {"confidence", rounded(decision.confidence)},
-                 {"by", routed_by_name(decision.by)}, {"scores", scores}};
-    if (!decision.reason.empty()) json["reason"] = decision.reason;
-    return json;
-}
+using request::rounded_share;
+using request::route_json;
 
 void print(const RouteDecision& decision, Console& console) {
     console.out << decision.class_id << "  " << base::printable(decision.class_name) << "  ("
@@ -68,12 +55,13 @@ void print(const RouteDecision& decision, Console& console) {
 void explain(const Router& router, const std::string& question, bool as_json_object, Console& console) {
     const RouteExplanation explanation = router.explain(question);
     if (as_json_object) {
-        Json json = as_json(explanation.decision, router);
-        json["threshold"] = rounded(router.threshold());
+        Json json = route_json(explanation.decision, router);
+        json["threshold"] = rounded_share(router.threshold());
         json["words"] = explanation.words;
         json["evidence"] = Json::array();
         for (const RouteEvidence& evidence : explanation.evidence) {
-            json["evidence"].push_back({{"feature", evidence.feature}, {"weight", rounded(evidence.weight)}});
+            json["evidence"].push_back(
+                {{"feature", evidence.feature}, {"weight", rounded_share(evidence.weight)}});
         }
         write_json(console, json);
         return;
@@ -133,7 +121,7 @@ Status route_file(const Router& router, const std::string& path, bool as_json_li
         }
         const RouteDecision decision = router.route(*question);
         if (as_json_lines) {
-            write_json_line(console, as_json(decision, router));
+            write_json_line(console, route_json(decision, router));
         } else {
             print_line(decision, *question, console);
         }
@@ -155,7 +143,7 @@ Status run(const Arguments& arguments, Console& console) {
     if (arguments.flag("explain")) {
         explain(router, question, json, console);
     } else if (json) {
-        write_json(console, as_json(router.route(question), router));
+        write_json(console, route_json(router.route(question), router));
     } else {
         print(router.route(question), console);
     }

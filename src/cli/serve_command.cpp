@@ -113,6 +113,7 @@ Result<ServeOptions> read_serve_options(const Arguments& arguments) {
     options.is_strict_model = arguments.flag("strict-model");
     options.ignores_tools = arguments.flag("ignore-tools");
     options.lists_presets = arguments.flag("list-presets");
+    options.shows_metrics = arguments.flag("metrics");
     for (const std::string& preset : arguments.all("preset")) {
         CLASP_RETURN_IF_ERROR(read_preset(preset, options.presets));
     }
@@ -231,6 +232,7 @@ std::vector<Option> network_options() {
          .is_repeatable = true},
         {.name = "list-presets",
          .help = "list presets and budgets as models, for clients with a menu of them"},
+        {.name = "metrics", .help = "figures at /metrics, as Prometheus reads them"},
     };
 }
 

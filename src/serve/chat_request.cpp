@@ -211,7 +211,7 @@ Check read_clasp(const Json& tag, const HttpRequest& http, const Json* body, con
                  Settings& settings, ChatRequest& chat) {
     settings = context.options.settings;
     settings.given.clear();
-    settings.request.policy = context.policy;
+    if (settings.request.policy.classes.empty()) settings.request.policy = context.policy;
     CLASP_RETURN_IF_REFUSED(read_level(tag, "tag", "model, as clasp.", settings, chat));
     Json headers = Json::object();
     if (const std::string* budget = http.header("X-Clasp-Budget")) headers["budget"] = *budget;

@@ -1,6 +1,8 @@
 #include "serve/http_server.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
@@ -25,6 +27,8 @@ constexpr std::size_t kMaxIdBytes = 64;
 constexpr std::size_t kRefusedConnections = 16;
 // How often a connection that waits looks whether the server stops.
 constexpr std::chrono::milliseconds kGlance{100};
+// The same for the thread that takes connections in.
+constexpr std::chrono::milliseconds kListenGlance{20};
 
 bool is_safe_id(std::string_view id) {
     constexpr std::string_view kSafe = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.:";
@@ -82,11 +86,17 @@ class ConnectionCounts {
         --n_;
         const auto entry = by_address_.find(address);
         if (--entry->second == 0) by_address_.erase(entry);
+        left_.notify_all();
+    }
+    void wait_until_empty() {
+        std::unique_lock lock(mutex_);
+        left_.wait(lock, [this] { return n_ == 0; });
     }
 
    private:
     const HttpLimits& limits_;
     std::mutex mutex_;
+    std::condition_variable left_;
     std::size_t n_ = 0;
     std::map<std::string, std::size_t> by_address_;
 };
@@ -113,6 +123,22 @@ HttpRequest translate(const httplib::Request& from) {
     request.local_address = from.local_addr;
     request.gone = from.is_connection_closed;
     return request;
+}
+
+void set_nonblocking(int socket) {
+    fcntl(socket, F_SETFL, fcntl(socket, F_GETFL, 0) | O_NONBLOCK);
+}
+
+// A socket to listen on at an address that the system makes up; negative when there is none to be had.
+int unknown_listener() {
+    const int made = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (made < 0) return made;
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const auto* const any = reinterpret_cast<const sockaddr*>(&address);
+    if (bind(made, any, sizeof(address.sun_family)) == 0 && listen(made, 1) == 0) return made;
+    close(made);
+    return -1;
 }
 
 // The stream of the connection that this thread serves: the library tells its handlers nothing of it.
@@ -157,6 +183,7 @@ class HttpServer::Impl final : public httplib::Server {
         set_keep_alive_max_count(limits_.max_requests_per_connection);
         set_keep_alive_timeout(std::chrono::duration_cast<std::chrono::seconds>(limits_.idle_time).count());
         set_tcp_nodelay(true);
+        set_idle_interval(0, std::chrono::microseconds(kListenGlance).count());
         set_pre_routing_handler([this](const httplib::Request& from, httplib::Response& to) {
             return check(from, to) ? HandlerResponse::Handled : HandlerResponse::Unhandled;
         });
@@ -194,6 +221,7 @@ class HttpServer::Impl final : public httplib::Server {
             return {Code::Unavailable, "cannot listen on " + base::printable(host, 256) + " port " +
                                            std::to_string(port) + "; is another server there?"};
         }
+        set_nonblocking(svr_sock_.load());
         listener_ = std::thread([this] { listen_after_bind(); });
         wait_until_ready();
         return ok_status();
@@ -201,12 +229,26 @@ class HttpServer::Impl final : public httplib::Server {
 
     [[nodiscard]] int port() const { return port_; }
 
+    void serve(int socket) { process_and_close_socket(socket); }
+
+    // The library gives replies in pieces up as soon as it has no socket to listen on. So it gets one that
+    // nobody can know, and the one that everybody knows is closed.
     void stop_listening() {
-        is_stopping_ = true;
-        stop();
+        if (is_stopping_.exchange(true) || !listener_.joinable()) return;
+        const socket_t nobodys = unknown_listener();
+        if (nobodys < 0) {
+            stop();
+            return;
+        }
+        const socket_t known = svr_sock_.exchange(nobodys);
+        std::this_thread::sleep_for(2 * kListenGlance);  // whoever looked at the old one has looked away
+        shutdown(known, SHUT_RDWR);
+        close(known);
     }
 
     void join() {
+        counts_.wait_until_empty();
+        stop();
         if (listener_.joinable()) listener_.join();
     }
 
@@ -361,6 +403,10 @@ Status HttpServer::start(const std::string& host, int port) {
 
 int HttpServer::port() const {
     return impl_->port();
+}
+
+void HttpServer::serve(int socket) {
+    impl_->serve(socket);
 }
 
 void HttpServer::stop_listening() {

@@ -23,6 +23,9 @@ class HttpServer {
     Status start(const std::string& host, int port);
     [[nodiscard]] int port() const;
 
+    // Serves a connection that was made elsewhere, to its end, on the calling thread; the socket is closed.
+    void serve(int socket);
+
     // Takes no further connections and closes those that wait between requests; what is under way goes on.
     void stop_listening();
     // Returns when every connection is closed. Precondition: stop_listening().

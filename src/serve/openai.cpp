@@ -6,6 +6,7 @@
 
 #include "base/stopwatch.h"
 #include "clasp/version.h"
+#include "serve/json_reply.h"
 #include "serve/random_id.h"
 
 namespace clasp::serve {
@@ -64,8 +65,7 @@ HttpReply whole_reply(const Service& service, RunningChat& running, const HttpRe
     Json json = Envelope(service, "chat.completion").json(std::move(choices));
     json["usage"] = usage_json(running.planned, answers);
     add_figures(json, running);
-    HttpReply reply;
-    reply.body = base::dump_json(json);
+    HttpReply reply = json_reply(json);
     reply.headers = running.headers();
     return reply;
 }
@@ -163,14 +163,8 @@ HttpReply chat_completions(Service& service, const HttpRequest& http) {
     return reply;
 }
 
-HttpReply json_reply(const Json& json) {
-    HttpReply reply;
-    reply.body = base::dump_json(json);
-    return reply;
-}
-
-HttpReply one_model(const Service& service, const Router& router, const HttpRequest& http) {
-    const std::string path = router.local_path(http.path).value_or("");
+HttpReply one_model(const Service& service, const Endpoints& endpoints, const HttpRequest& http) {
+    const std::string path = endpoints.local_path(http.path).value_or("");
     const std::string name = path.substr(path.rfind("models/") + 7);
     Json tag;
     const bool is_plain = name == service.card.id || name == service.card.id + ":latest";
@@ -181,20 +175,20 @@ HttpReply one_model(const Service& service, const Router& router, const HttpRequ
 
 }  // namespace
 
-void add_openai_routes(Router& router, Service& service) {
+void add_openai_endpoints(Endpoints& endpoints, Service& service) {
     for (const char* path : {"/v1/chat/completions", "/chat/completions"}) {
-        router.add({.method = "POST", .path = path, .handle = [&service](const HttpRequest& http) {
-                        return chat_completions(service, http);
-                    }});
+        endpoints.add({.method = "POST", .path = path, .handle = [&service](const HttpRequest& http) {
+                           return chat_completions(service, http);
+                       }});
     }
     for (const char* path : {"/v1/models", "/models"}) {
-        router.add({.method = "GET", .path = path, .handle = [&service](const HttpRequest&) {
-                        return json_reply(service.card.list_json());
-                    }});
+        endpoints.add({.method = "GET", .path = path, .handle = [&service](const HttpRequest&) {
+                           return json_reply(service.card.list_json());
+                       }});
     }
-    router.add(
-        {.method = "GET", .path = "/v1/models/*", .handle = [&service, &router](const HttpRequest& http) {
-             return one_model(service, router, http);
+    endpoints.add(
+        {.method = "GET", .path = "/v1/models/*", .handle = [&service, &endpoints](const HttpRequest& http) {
+             return one_model(service, endpoints, http);
          }});
 }
 

@@ -46,6 +46,12 @@ Refusal refusal_of(const Status& status, const std::string& request_id, std::str
         case Code::Unsupported: return bad_field("invalid_value", std::move(param), status.message());
         case Code::TooLarge: return bad_field("out_of_range", std::move(param), status.message());
         case Code::Corrupt: return bad_field("image_invalid", std::move(param), status.message());
+        case Code::OutOfMemory:
+            return {.status = 503,
+                    .type = "unavailable_error",
+                    .code = "out_of_memory",
+                    .message = "there is no memory for this request now",
+                    .retry_after_s = 1};
         case Code::Deadline:
             return {.status = 503,
                     .type = "unavailable_error",

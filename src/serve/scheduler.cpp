@@ -1,6 +1,7 @@
 #include "serve/scheduler.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "base/stopwatch.h"
@@ -25,6 +26,16 @@ Refusal refuse_for_now(std::string code, std::string message, double retry_after
             .code = std::move(code),
             .message = std::move(message),
             .retry_after_s = std::max(1, static_cast<int>(retry_after_s))};
+}
+
+// Exceptions of the libraries below end here: one request fails, the thread goes on.
+template <typename Work>
+Status guarded(Work work) {
+    try {
+        return work();
+    } catch (const std::exception&) {
+        return {Code::OutOfMemory, "no memory for the request"};
+    }
 }
 
 Refusal draining() {
@@ -63,6 +74,7 @@ struct Scheduler::Entry {
     std::size_t n_bytes = 0;
     std::size_t kv_bytes = 0;
     std::string request_id;
+    bool encodes_only = false;
     bool is_running = false;
     bool is_late = false;
 
@@ -87,6 +99,7 @@ Check Scheduler::submit(Submission submission, std::shared_ptr<Job>& job, Planne
     entry->n_bytes = picture_bytes(submission.pictures.get());
     entry->client = submission.client;
     entry->request_id = submission.request_id;
+    entry->encodes_only = submission.encodes_only;
     entry->job = std::make_shared<Job>(options_.limits, std::move(submission.pictures));
     Job* const its_job = entry->job.get();
     submission.request.cancel = &its_job->cancel_flag();
@@ -119,14 +132,14 @@ Check Scheduler::submit(Submission submission, std::shared_ptr<Job>& job, Planne
     planned.max_tokens = max_tokens;
     planned.chosen_class = entry->plan->plan.chosen_class;
     planned.n_kept = planned_kept(*entry->plan);
-    entry->kv_bytes = entry->plan->kv_bytes(state.text->config());
+    entry->kv_bytes = submission.encodes_only ? 0 : entry->plan->kv_bytes(state.text->config());
 
     const std::lock_guard lock(mutex_);
     CLASP_RETURN_IF_REFUSED(admit(submission, entry->n_bytes, entry->kv_bytes));
     job = entry->job;
     ++per_client_[entry->client];
     waiting_bytes_ += entry->n_bytes;
-    waiting_.push(submission.client, std::move(entry));
+    (submission.encodes_only ? ahead_ : waiting_).push(submission.client, std::move(entry));
     wake_.notify_one();
     return std::nullopt;
 }
@@ -140,8 +153,9 @@ Check Scheduler::admit(const Submission& submission, std::size_t n_bytes, std::s
                              " MiB for keys and values, and the server has " +
                              std::to_string(options_.max_kv_bytes >> 20U));
     }
-    const double wait_s = mean_service_s_ * static_cast<double>(waiting_.size() + 1);
-    if (waiting_.size() >= limits.max_queue || waiting_bytes_ + n_bytes > limits.max_queue_bytes) {
+    const std::size_t n_waiting = waiting_.size() + ahead_.size();
+    const double wait_s = mean_service_s_ * static_cast<double>(n_waiting + 1);
+    if (n_waiting >= limits.max_queue || waiting_bytes_ + n_bytes > limits.max_queue_bytes) {
         return refuse_for_now("queue_full", "too many requests wait already", wait_s);
     }
     const auto client = per_client_.find(submission.client);
@@ -162,8 +176,8 @@ void Scheduler::run() {
         if (turn()) continue;
         std::unique_lock lock(mutex_);
         idle_.notify_all();
-        if (is_ending_ && waiting_.size() == 0) return;
-        wake_.wait_for(lock, kGlance, [this] { return is_ending_ || waiting_.front() != nullptr; });
+        if (is_ending_ && waiting_.size() + ahead_.size() == 0) return;
+        wake_.wait_for(lock, kGlance, [this] { return is_ending_ || waiting_.size() + ahead_.size() > 0; });
     }
 }
 
@@ -177,9 +191,11 @@ void Scheduler::drop_unwanted() {
     std::list<EntryPtr> dropped;
     {
         const std::lock_guard lock(mutex_);
-        dropped = waiting_.take_if([this](const EntryPtr& entry) {
+        const auto is_unwanted = [this](const EntryPtr& entry) {
             return is_draining_ || entry->is_cancelled() || entry->job->has_waited_too_long();
-        });
+        };
+        dropped = waiting_.take_if(is_unwanted);
+        dropped.splice(dropped.end(), ahead_.take_if(is_unwanted));
         for (const EntryPtr& entry : dropped) waiting_bytes_ -= entry->n_bytes;
     }
     for (EntryPtr& entry : dropped) {
@@ -202,7 +218,7 @@ bool Scheduler::write_step() {
     std::vector<AskRun*> runs;
     for (const EntryPtr& entry : writing_) runs.push_back(entry->run.get());
     const base::Stopwatch watch;
-    const Status status = AskRun::write(*lane_, runs, nullptr);
+    const Status status = guarded([&] { return AskRun::write(*lane_, runs, nullptr); });
     last_step_ms_ = watch.elapsed_ms();
     {
         const std::lock_guard lock(mutex_);
@@ -243,10 +259,16 @@ bool Scheduler::read_units() {
 void Scheduler::run_unit(Entry& entry) {
     const bool is_seeing = entry.run->phase() == Phase::See;
     const base::Stopwatch watch;
-    const Status status = is_seeing ? entry.run->see(*lane_) : entry.run->read(*lane_, layers_per_unit_);
+    const Status status = guarded(
+        [&] { return is_seeing ? entry.run->see(*lane_) : entry.run->read(*lane_, layers_per_unit_); });
     if (!status.ok()) {
         fail(std::move(reading_), status);
         return;
+    }
+    if (is_seeing && entry.encodes_only) {
+        leave(entry);
+        entry.job->finish(Answer{});
+        reading_.reset();
     }
     if (is_seeing) return;
     const double per_layer_ms = watch.elapsed_ms() / static_cast<double>(layers_per_unit_);
@@ -255,15 +277,20 @@ void Scheduler::run_unit(Entry& entry) {
     layers_per_unit_ = static_cast<std::size_t>(std::clamp(fitting, 1.0, static_cast<double>(n_layers)));
 }
 
+FairQueue<Scheduler::EntryPtr>* Scheduler::next_queue() {
+    if (waiting_.front() == nullptr) return writing_.empty() && ahead_.front() != nullptr ? &ahead_ : nullptr;
+    const bool fits = options_.max_kv_bytes == 0 ||
+                      counts_.kv_bytes + (*waiting_.front())->kv_bytes <= options_.max_kv_bytes;
+    return fits ? &waiting_ : nullptr;
+}
+
 bool Scheduler::let_next_in() {
     if (reading_ != nullptr || writing_.size() >= options_.parallel) return false;
     {
         const std::lock_guard lock(mutex_);
-        const EntryPtr* next = waiting_.front();
-        if (next == nullptr) return false;
-        if (options_.max_kv_bytes > 0 && counts_.kv_bytes + (*next)->kv_bytes > options_.max_kv_bytes)
-            return false;
-        reading_ = std::move(*waiting_.pop());
+        FairQueue<EntryPtr>* const queue = is_draining_ ? nullptr : next_queue();
+        if (queue == nullptr) return false;
+        reading_ = std::move(*queue->pop());
         waiting_bytes_ -= reading_->n_bytes;
         counts_.kv_bytes += reading_->kv_bytes;
         ++counts_.n_running;
@@ -330,13 +357,14 @@ void Scheduler::drain() {
 
 bool Scheduler::wait_until_idle(std::chrono::milliseconds time) {
     std::unique_lock lock(mutex_);
-    return idle_.wait_for(lock, time, [this] { return counts_.n_running == 0 && waiting_.size() == 0; });
+    return idle_.wait_for(lock, time,
+                          [this] { return counts_.n_running == 0 && waiting_.size() + ahead_.size() == 0; });
 }
 
 SchedulerCounts Scheduler::counts() const {
     const std::lock_guard lock(mutex_);
     SchedulerCounts counts = counts_;
-    counts.n_waiting = waiting_.size();
+    counts.n_waiting = waiting_.size() + ahead_.size();
     return counts;
 }
 

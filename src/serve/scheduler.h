@@ -52,6 +52,8 @@ struct Submission {
     std::string client = {};      // whose turns it takes: a key's hash, or an address
     bool has_max_tokens = false;  // false: as long as the context and the limit allow
     bool wants_progress = false;
+    // Its pictures alone, for questions to come, when there is nothing else to do; the answer is empty.
+    bool encodes_only = false;
     std::string request_id = {};
 };
 
@@ -98,6 +100,8 @@ class Scheduler {
     bool write_step();
     bool read_units();
     bool let_next_in();
+    // The queue that the next request comes from; null when there is none for now.
+    FairQueue<EntryPtr>* next_queue();
     void run_unit(Entry& entry);
     void fail(EntryPtr entry, const Status& status);
     void refuse(EntryPtr entry, Refusal refusal);
@@ -112,6 +116,7 @@ class Scheduler {
     std::condition_variable wake_;
     std::condition_variable idle_;
     FairQueue<EntryPtr> waiting_;
+    FairQueue<EntryPtr> ahead_;  // pictures to encode when nobody waits
     std::size_t waiting_bytes_ = 0;
     std::map<std::string, std::size_t> per_client_;  // that wait or run
     std::vector<std::shared_ptr<Job>> running_;

@@ -5,10 +5,13 @@
 
 #include "base/text.h"
 #include "clasp/version.h"
+#include "serve/endpoints.h"
 #include "serve/http_server.h"
+#include "serve/ollama.h"
 #include "serve/openai.h"
-#include "serve/router.h"
+#include "serve/own_endpoints.h"
 #include "serve/service.h"
+#include "serve/watch_endpoints.h"
 
 namespace clasp::serve {
 
@@ -52,29 +55,36 @@ struct Server::State {
           scheduler(
               engine,
               {.parallel = options.parallel, .max_kv_bytes = options.max_kv_bytes, .limits = options.limits}),
-          service{engine, options, card, scheduler},
-          router(options.api_prefix),
+          encodings(options.settings.engine.cached_images),
+          service{engine, options, card, scheduler, encodings, metrics},
+          endpoints(options.api_prefix),
           http(options.http, handlers()) {
         for (const char* path : {"/health", "/v1/health"}) {
-            router.add({.method = "GET",
-                        .path = path,
-                        .handle = [this](const HttpRequest&) { return health(scheduler); },
-                        .is_open = true});
+            endpoints.add({.method = "GET",
+                           .path = path,
+                           .handle = [this](const HttpRequest&) { return health(scheduler); },
+                           .is_open = true});
         }
-        add_openai_routes(router, service);
+        add_openai_endpoints(endpoints, service);
+        add_ollama_endpoints(endpoints, service);
+        add_own_endpoints(endpoints, service);
+        add_watch_endpoints(endpoints, service);
+        add_refused_endpoints(endpoints);
     }
 
     HttpHandlers handlers() {
         HttpHandlers handlers;
         handlers.check = [this](const HttpRequest& head) { return check(head); };
         handlers.handle = [this](const HttpRequest& request) {
-            return router.find(request).route->handle(request);
+            return endpoints.find(request).endpoint->handle(request);
         };
         handlers.refuse = [this](const HttpRequest& head, int status) {
-            return error_reply(refusal_of(status, head.id), router.find(head).form);
+            return error_reply(refusal_of(status, head.id), endpoints.find(head).form);
         };
         handlers.common_headers = [](const HttpRequest& head) { return common_headers(head); };
         handlers.on_reply = [this](const HttpRequest& head, int status, std::size_t bytes) {
+            const Endpoint* endpoint = endpoints.find(head).endpoint;
+            metrics.count_reply(endpoint != nullptr ? endpoint->path : "other", status);
             log(options.log, LogLevel::Info,
                 base::printable(head.id + " " + head.method + " " + head.path, 256) + " " +
                     std::to_string(status) + " " + std::to_string(bytes));
@@ -84,13 +94,13 @@ struct Server::State {
 
     // One check for all routes, before a body is read.
     std::optional<HttpReply> check(const HttpRequest& head) const {
-        const Router::Match match = router.find(head);
-        const bool is_open = match.route != nullptr && match.route->is_open;
+        const Endpoints::Match match = endpoints.find(head);
+        const bool is_open = match.endpoint != nullptr && match.endpoint->is_open;
         if (const Check refusal = check_access(head, options.access, is_open)) {
             return error_reply(*refusal, match.form);
         }
         if (head.method == "OPTIONS") return preflight();
-        if (match.route != nullptr) return std::nullopt;
+        if (match.endpoint != nullptr) return std::nullopt;
         HttpReply reply = error_reply(refusal_of(match.allowed.empty() ? 404 : 405, head.id), match.form);
         std::string allowed;
         for (const std::string& method : match.allowed) allowed += (allowed.empty() ? "" : ", ") + method;
@@ -115,8 +125,10 @@ struct Server::State {
     const ServeOptions options;
     const ModelCard card;
     Scheduler scheduler;
+    Encodings encodings;
+    Metrics metrics;
     Service service;
-    Router router;
+    Endpoints endpoints;
     HttpServer http;
 };
 

@@ -25,6 +25,33 @@ std::string client_of(const HttpRequest& http, const ServeOptions& options) {
 
 }  // namespace
 
+Check Encodings::start(Service& service, ChatRequest chat, const HttpRequest& http, const std::string& hash,
+                       bool& is_cached) {
+    is_cached = false;
+    {
+        const std::lock_guard lock(mutex_);
+        for (const Encoding& encoding : latest_) {
+            if (encoding.hash != hash) continue;
+            const bool is_over = encoding.job->wait(std::chrono::milliseconds(0)).is_over;
+            is_cached = is_over && encoding.job->answer() != nullptr;
+            if (is_cached || !is_over) return std::nullopt;
+        }
+    }
+    Submission submission;
+    submission.client = client_of(http, service.options);
+    submission.request_id = http.id;
+    submission.request = std::move(chat.ask);
+    submission.pictures = std::make_shared<const std::list<std::string>>(std::move(chat.pictures));
+    submission.encodes_only = true;
+    std::shared_ptr<Job> job;
+    PlannedRequest planned;
+    CLASP_RETURN_IF_REFUSED(service.scheduler.submit(std::move(submission), job, planned));
+    const std::lock_guard lock(mutex_);
+    latest_.push_back({hash, std::move(job)});
+    if (latest_.size() > n_kept_) latest_.pop_front();
+    return std::nullopt;
+}
+
 RunningChat::~RunningChat() {
     for (const std::shared_ptr<Job>& job : jobs) job->cancel();
 }
@@ -35,6 +62,7 @@ Check RunningChat::start(Service& service, ChatRequest chat, const HttpRequest& 
     started->report = report_context(chat);
     started->reports = chat.reports;
     started->wants_usage = chat.wants_usage;
+    started->metrics = &service.metrics;
     const auto pictures = std::make_shared<const std::list<std::string>>(std::move(chat.pictures));
     const std::uint32_t seed = chat.ask.generation.seed;
     for (std::size_t i = 0; i < chat.n_choices; ++i) {
@@ -59,6 +87,7 @@ bool RunningChat::wait(const HttpRequest& http) {
         while (!job->wait(kLook).is_over) {
             if (http.gone()) return false;
         }
+        if (job->answer() != nullptr) metrics->count_answer(*job->answer(), planned, job->queue_ms());
     }
     return true;
 }
@@ -115,6 +144,7 @@ bool follow(RunningChat& running, StreamOut& out, const StreamEvents& events) {
                 events.on_failure(job.refusal());
                 return false;
             }
+            running.metrics->count_answer(*answer, running.planned, job.queue_ms());
             if (!wrote(events.on_end(i, *answer))) return false;
         }
         if (out.gone()) return false;

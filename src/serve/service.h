@@ -1,7 +1,10 @@
 // What every route has to do with: the engine, its queue, the options, the figures.
 #pragma once
 
+#include <deque>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -9,6 +12,7 @@
 #include "serve/chat_request.h"
 #include "serve/http.h"
 #include "serve/job.h"
+#include "serve/metrics.h"
 #include "serve/model_card.h"
 #include "serve/options.h"
 #include "serve/refusal.h"
@@ -17,11 +21,34 @@
 
 namespace clasp::serve {
 
+struct Service;
+
+// Pictures that were sent ahead of their question, the latest ones.
+class Encodings {
+   public:
+    // n_kept: how many the engine's memory holds.
+    explicit Encodings(std::size_t n_kept) : n_kept_(n_kept) {}
+    // Queues the picture of a request behind everything else, unless that was done already.
+    Check start(Service& service, ChatRequest chat, const HttpRequest& http, const std::string& hash,
+                bool& is_cached);
+
+   private:
+    struct Encoding {
+        std::string hash;
+        std::shared_ptr<Job> job;
+    };
+    const std::size_t n_kept_;
+    std::mutex mutex_;
+    std::deque<Encoding> latest_;
+};
+
 struct Service {
     const Engine& engine;
     const ServeOptions& options;
     const ModelCard& card;
     Scheduler& scheduler;
+    Encodings& encodings;
+    Metrics& metrics;
 
     [[nodiscard]] ChatContext chat_context() const { return {options, card, engine.policy()}; }
 };
@@ -52,6 +79,7 @@ class RunningChat {
     ReportContext report;
     bool reports = true;
     bool wants_usage = false;
+    Metrics* metrics = nullptr;  // borrowed
 };
 
 // A piece of an answer in a stream, for whoever writes it out in its own form. False: the client is gone.

@@ -12,7 +12,7 @@
 
 namespace clasp::serve {
 
-struct Route {
+struct Endpoint {
     std::string method;  // "GET" answers HEAD too
     std::string path;    // one that ends with "/*" is a prefix; the rest is for the handler to read
     std::function<HttpReply(const HttpRequest& request)> handle;
@@ -20,16 +20,16 @@ struct Route {
     bool is_open = false;  // needs no key
 };
 
-class Router {
+class Endpoints {
    public:
     // prefix: in front of every path, as "/clasp"; may be empty.
-    explicit Router(std::string prefix = {}) : prefix_(std::move(prefix)) {}
+    explicit Endpoints(std::string prefix = {}) : prefix_(std::move(prefix)) {}
 
-    void add(Route route) { routes_.push_back(std::move(route)); }
+    void add(Endpoint endpoint) { endpoints_.push_back(std::move(endpoint)); }
 
     struct Match {
-        const Route* route = nullptr;      // null: no such route
-        std::vector<std::string> allowed;  // methods, where the path exists but not for this one
+        const Endpoint* endpoint = nullptr;  // null: no such path
+        std::vector<std::string> allowed;    // methods, where the path exists but not for this one
         ErrorForm form = ErrorForm::OpenAi;
     };
     [[nodiscard]] Match find(const HttpRequest& request) const;
@@ -38,7 +38,7 @@ class Router {
 
    private:
     std::string prefix_;
-    std::vector<Route> routes_;
+    std::vector<Endpoint> endpoints_;
 };
 
 }  // namespace clasp::serve

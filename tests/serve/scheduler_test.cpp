@@ -1,0 +1,280 @@
+// Turns of the one thread that owns the engine: who goes first, what a client that leaves costs, how it ends.
+#include "serve/scheduler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "request/option_table.h"
+#include "serve/queue.h"
+#include "serve_fixture.h"
+
+namespace clasp::serve {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::ElementsAre;
+
+TEST(FairQueue, ClientsTakeTurnsAndKeepTheirOwnOrder) {
+    FairQueue<std::string> queue;
+    for (const char* item : {"a1", "a2", "a3"}) queue.push("a", item);
+    queue.push("b", "b1");
+    queue.push("c", "c1");
+    queue.push("b", "b2");
+    EXPECT_EQ(queue.size(), 6U);
+    std::vector<std::string> order;
+    while (const auto item = queue.pop()) order.push_back(*item);
+    EXPECT_THAT(order, ElementsAre("a1", "b1", "c1", "a2", "b2", "a3"));
+    EXPECT_EQ(queue.front(), nullptr);
+}
+
+TEST(FairQueue, GivesOutWhatIsWanted) {
+    FairQueue<std::string> queue;
+    for (const char* item : {"a1", "a2"}) queue.push("a", item);
+    queue.push("b", "b1");
+    const auto taken = queue.take_if([](const std::string& item) { return item != "a2"; });
+    EXPECT_THAT(taken, ElementsAre("a1", "b1"));
+    EXPECT_EQ(queue.size(), 1U);
+    EXPECT_EQ(*queue.pop(), "a2");
+}
+
+// A request that goes on for as long as the context does.
+Submission long_request(const std::string& client = "a", std::size_t max_tokens = 1200) {
+    Submission submission;
+    submission.request = request::default_settings().request;
+    submission.request.question = "Tell me everything.";
+    submission.request.generation.max_tokens = max_tokens;
+    // Never the likeliest token, so that hardly any answer ends early.
+    submission.request.generation.temperature = 2.0;
+    submission.request.generation.frequency_penalty = 2.0;
+    submission.has_max_tokens = true;
+    submission.client = client;
+    return submission;
+}
+
+SchedulerOptions options_for(std::size_t parallel) {
+    SchedulerOptions options;
+    options.parallel = parallel;
+    return options;
+}
+
+std::shared_ptr<Job> submit(Scheduler& scheduler, Submission submission) {
+    std::shared_ptr<Job> job;
+    PlannedRequest planned;
+    const Check refusal = scheduler.submit(std::move(submission), job, planned);
+    EXPECT_FALSE(refusal) << refusal->message;
+    return job;
+}
+
+void wait_until_running(const Scheduler& scheduler, std::size_t n) {
+    for (int i = 0; i < 1000 && scheduler.counts().n_running < n; ++i)
+        std::this_thread::sleep_for(milliseconds(5));
+    EXPECT_GE(scheduler.counts().n_running, n);
+}
+
+bool is_over_within(Job& job, milliseconds time) {
+    const auto until = std::chrono::steady_clock::now() + time;
+    while (std::chrono::steady_clock::now() < until) {
+        if (job.wait(milliseconds(20)).is_over) return true;
+    }
+    return false;
+}
+
+TEST(Scheduler, ACancelledRequestGivesItsPlaceAndMemoryBack) {
+    Scheduler scheduler(tiny_engine(), options_for(1));
+    const auto first = submit(scheduler, long_request());
+    const auto second = submit(scheduler, long_request());
+    wait_until_running(scheduler, 1);
+    EXPECT_GT(scheduler.counts().kv_bytes, 0U);
+    EXPECT_EQ(scheduler.counts().n_waiting, 1U);
+    second->cancel();  // while it waits
+    EXPECT_TRUE(is_over_within(*second, milliseconds(5000)));
+    EXPECT_EQ(second->answer(), nullptr);
+    first->cancel();  // while it is read or written
+    EXPECT_TRUE(is_over_within(*first, milliseconds(5000)));
+    EXPECT_TRUE(scheduler.wait_until_idle(milliseconds(5000)));
+    const SchedulerCounts counts = scheduler.counts();
+    EXPECT_EQ(counts.n_running, 0U);
+    EXPECT_EQ(counts.n_waiting, 0U);
+    EXPECT_EQ(counts.kv_bytes, 0U);
+    EXPECT_EQ(counts.n_cancelled, 2U);
+}
+
+TEST(Scheduler, SeveralWriteInOneGraph) {
+    Scheduler scheduler(tiny_engine(), options_for(4));
+    std::vector<std::shared_ptr<Job>> jobs;
+    for (int i = 0; i < 4; ++i) jobs.push_back(submit(scheduler, long_request("a", 40)));
+    for (const auto& job : jobs) EXPECT_TRUE(is_over_within(*job, milliseconds(60'000)));
+    const SchedulerCounts counts = scheduler.counts();
+    EXPECT_GT(counts.n_decode_tokens, counts.n_decode_steps);
+}
+
+TEST(Scheduler, AShortRequestIsNotHeldUpByALongOne) {
+    Scheduler scheduler(tiny_engine(), options_for(2));
+    const auto longer = submit(scheduler, long_request("a"));
+    wait_until_running(scheduler, 1);
+    const auto shorter = submit(scheduler, long_request("b", 2));
+    EXPECT_TRUE(is_over_within(*shorter, milliseconds(30'000)));
+    EXPECT_EQ(scheduler.counts().n_running, 1U);  // the long one goes on
+    longer->cancel();
+    EXPECT_TRUE(is_over_within(*longer, milliseconds(5000)));
+}
+
+TEST(Scheduler, QueueAndShareOfAClientAtTheLimitAndOneAbove) {
+    SchedulerOptions options = options_for(1);
+    options.limits.max_queue = 3;
+    options.limits.max_per_client = 3;
+    Scheduler scheduler(tiny_engine(), options);
+    std::vector<std::shared_ptr<Job>> jobs = {submit(scheduler, long_request("a"))};
+    wait_until_running(scheduler, 1);
+    jobs.push_back(submit(scheduler, long_request("a")));
+    jobs.push_back(submit(scheduler, long_request("a")));
+    std::shared_ptr<Job> none;
+    PlannedRequest planned;
+    const Check too_many = scheduler.submit(long_request("a"), none, planned);
+    ASSERT_TRUE(too_many);
+    EXPECT_EQ(too_many->status, 429);
+    EXPECT_EQ(too_many->code, "too_many_requests");
+    EXPECT_GE(too_many->retry_after_s, 1);
+    jobs.push_back(submit(scheduler, long_request("b")));
+    const Check full = scheduler.submit(long_request("b"), none, planned);
+    ASSERT_TRUE(full);
+    EXPECT_EQ(full->status, 503);
+    EXPECT_EQ(full->code, "queue_full");
+    EXPECT_EQ(none, nullptr);
+    for (const auto& job : jobs) job->cancel();
+}
+
+TEST(Scheduler, MemoryIsReservedBeforeARequestRuns) {
+    PlannedRequest planned;
+    std::shared_ptr<Job> job;
+    SchedulerOptions options = options_for(4);
+    {
+        Scheduler unlimited(tiny_engine(), options);
+        job = submit(unlimited, long_request());
+        wait_until_running(unlimited, 1);
+        options.max_kv_bytes = unlimited.counts().kv_bytes;
+        job->cancel();
+    }
+    Scheduler scheduler(tiny_engine(), options);
+    const auto first = submit(scheduler, long_request("a"));
+    const auto second = submit(scheduler, long_request("b"));
+    wait_until_running(scheduler, 1);
+    EXPECT_EQ(scheduler.counts().n_waiting, 1U);  // there are places, but no memory
+    first->cancel();
+    EXPECT_TRUE(is_over_within(*first, milliseconds(5000)));
+    wait_until_running(scheduler, 1);
+    second->cancel();
+    const Check never = scheduler.submit(long_request("a", 1400), job, planned);
+    ASSERT_TRUE(never);
+    EXPECT_EQ(never->status, 400);
+}
+
+TEST(Scheduler, DrainingRefusesWhatWaitsAndFinishesWhatRuns) {
+    Scheduler scheduler(tiny_engine(), options_for(1));
+    const auto first = submit(scheduler, long_request("a", 300));
+    wait_until_running(scheduler, 1);
+    const auto second = submit(scheduler, long_request("b"));
+    scheduler.drain();
+    EXPECT_TRUE(is_over_within(*second, milliseconds(10'000)));
+    ASSERT_EQ(second->answer(), nullptr);
+    EXPECT_EQ(second->refusal().code, "draining");
+    std::shared_ptr<Job> none;
+    PlannedRequest planned;
+    const Check refusal = scheduler.submit(long_request("a"), none, planned);
+    ASSERT_TRUE(refusal);
+    EXPECT_EQ(refusal->code, "draining");
+    EXPECT_TRUE(scheduler.wait_until_idle(milliseconds(60'000)));
+    EXPECT_TRUE(is_over_within(*first, milliseconds(100)));
+    EXPECT_NE(first->answer(), nullptr);
+}
+
+TEST(Scheduler, ARequestThatTakesTooLongEndsWithWhatItHas) {
+    SchedulerOptions options = options_for(1);
+    options.limits.max_request = std::chrono::seconds(1);
+    Scheduler scheduler(tiny_engine(), options);
+    Submission submission = long_request("a", 1400);
+    const auto job = submit(scheduler, std::move(submission));
+    EXPECT_TRUE(is_over_within(*job, milliseconds(60'000)));
+    const bool ended_by_itself = job->answer() != nullptr && job->answer()->stopped != Stopped::Deadline;
+    const bool was_cut = job->answer() != nullptr ? job->answer()->stopped == Stopped::Deadline
+                                                  : job->refusal().code == "request_too_long";
+    EXPECT_TRUE(was_cut || ended_by_itself);
+}
+
+TEST(Job, AReaderWhoTakesNothingStallsOnlyHimself) {
+    RequestLimits limits;
+    limits.max_output_bytes = 10;
+    limits.max_stall = milliseconds(20);
+    Job job(limits, nullptr);
+    job.add_text("0123456789");
+    std::this_thread::sleep_for(milliseconds(30));
+    EXPECT_FALSE(job.is_stalled());  // at the limit
+    job.add_text("x");
+    EXPECT_FALSE(job.is_stalled());
+    std::this_thread::sleep_for(milliseconds(30));
+    EXPECT_TRUE(job.is_stalled());
+    EXPECT_EQ(job.wait(milliseconds(1)).text, "0123456789x");
+    EXPECT_FALSE(job.is_stalled());
+}
+
+// Over a socket: whole and streamed, a client that leaves frees its place.
+TEST(Server, ADisconnectFreesTheSequence) {
+    ServeOptions options = test_options();
+    options.parallel = 1;
+    const auto server = start_server(options);
+    for (const bool streams : {false, true}) {
+        base::Json body = text_body("Tell me everything.");
+        body["temperature"] = 2.0;
+        body["frequency_penalty"] = 2.0;
+        body["max_tokens"] = 1500;
+        body["stream"] = streams;
+        const std::size_t before = server->counts().n_cancelled;
+        {
+            Client client(server->port());
+            client.send(request_text("POST", "/v1/chat/completions", base::dump_json(body)));
+            for (int i = 0; i < 1000 && server->counts().n_running == 0; ++i)
+                std::this_thread::sleep_for(milliseconds(2));
+        }
+        for (int i = 0; i < 500 && server->counts().n_running > 0; ++i)
+            std::this_thread::sleep_for(milliseconds(10));
+        EXPECT_EQ(server->counts().n_running, 0U);
+        EXPECT_EQ(server->counts().n_cancelled, before + 1) << streams;
+    }
+    EXPECT_EQ(chat(*server, chat_body()).status, 200);
+}
+
+TEST(Server, DrainsAndLetsWhatRunsFinish) {
+    const auto server = start_server();
+    base::Json body = chat_body("Describe the picture.");
+    body["stream"] = true;
+    Client client(server->port());
+    client.send(request_text("POST", "/v1/chat/completions", base::dump_json(body)));
+    for (int i = 0; i < 2000 && server->counts().n_running == 0; ++i)
+        std::this_thread::sleep_for(milliseconds(1));
+    std::thread drain([&] { EXPECT_TRUE(server->drain(milliseconds(60'000))); });
+    const Reply reply = client.receive();
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_FALSE(events_of(reply).empty());
+    drain.join();
+    EXPECT_FALSE(Client(server->port()).is_connected());
+}
+
+TEST(Server, HealthDoesNotWaitForTheEngine) {
+    ServeOptions options = test_options();
+    options.parallel = 1;
+    const auto server = start_server(options);
+    std::vector<std::unique_ptr<Client>> busy;
+    base::Json body = text_body("Tell me everything.");
+    body["temperature"] = 2.0;
+    body["max_tokens"] = 1500;
+    for (int i = 0; i < 20; ++i) {
+        busy.push_back(std::make_unique<Client>(server->port()));
+        busy.back()->send(request_text("POST", "/v1/chat/completions", base::dump_json(body)));
+    }
+    EXPECT_EQ(get(server->port(), "/health").status, 200);
+}
+
+}  // namespace
+}  // namespace clasp::serve
