@@ -8,6 +8,7 @@ namespace clasp::cli {
 Command ask_command();
 Command bench_command();
 Command cache_command();
+Command chat_command();
 Command compare_command();
 Command completion_command();
 Command eval_command();

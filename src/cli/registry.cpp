@@ -10,7 +10,7 @@ std::span<const Command> commands() {
     static const std::array kCommands = {
 #ifdef CLASP_HAS_ENGINE
         ask_command(),    compare_command(),  bench_command(),  inspect_command(),    calibrate_command(),
-        cache_command(),
+        cache_command(),  chat_command(),
 #ifdef CLASP_HAS_SERVER
         serve_command(),
 #endif
