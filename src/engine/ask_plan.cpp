@@ -81,15 +81,17 @@ Result<std::unique_ptr<AskPlan>> plan_ask(const EngineState& state, const AskReq
                                 : plan_request(request, ask->policy, *state.router, state.vision->info()));
     ask->notes = ask->plan.notes;
     if (state.vision == nullptr) ask->notes.emplace_back(kNoVisionFile);
-    CLASP_ASSIGN_OR_RETURN(ask->prompt, build_prompt(*state.text, messages, prompt_options(state.vision.get(), request.compat)));
+    CLASP_ASSIGN_OR_RETURN(
+        ask->prompt, build_prompt(*state.text, messages, prompt_options(state.vision.get(), request.compat)));
     if (!ask->prompt.note.empty()) ask->notes.push_back(ask->prompt.note);
     if (!is_text_only) {
         const model::VisionInfo& vision = state.vision->info();
         // What a file with tiles lacks is of no matter in another order than its own.
         const bool is_files_order = request.compat == Compat::Original && request.detail.tile_merge.empty();
         if (!vision.note.empty() && (!vision.tiles || is_files_order)) ask->notes.push_back(vision.note);
-        CLASP_ASSIGN_OR_RETURN(ask->pictures,
-                               plan_pictures(images, *state.vision, {request.compat, request.detail}, request.cancel));
+        CLASP_ASSIGN_OR_RETURN(
+            ask->pictures,
+            plan_pictures(images, *state.vision, {request.compat, request.detail}, request.cancel));
     }
     CLASP_ASSIGN_OR_RETURN(ask->shape,
                            request_shape(ask->prompt, ask->pictures, *state.text, state.vision.get()));
