@@ -77,9 +77,22 @@ async function request(path, { body, signal } = {}) {
 const getJson = async (path, options) => (await request(path, options)).json();
 
 export const models = () => getJson('v1/models');
-export const info = () => getJson('clasp/info');
-export const route = (question, signal) => getJson('clasp/route', { body: { question }, signal });
-export const encode = (image, signal) => getJson('clasp/encode', { body: { image }, signal });
+
+// Routes of our own: a server without one is asked once.
+const missing = new Map();
+async function own(path, options) {
+  if (missing.has(path)) throw missing.get(path);
+  try {
+    return await getJson(path, options);
+  } catch (error) {
+    if (error.status === 404 || error.status === 501) missing.set(path, error);
+    throw error;
+  }
+}
+
+export const info = () => own('clasp/info');
+export const route = (question, signal) => own('clasp/route', { body: { question }, signal });
+export const encode = (image, signal) => own('clasp/encode', { body: { image }, signal });
 
 let isWatching = false;
 // Looks until the server is well again; says what it sees.

@@ -94,6 +94,7 @@ export class Composer {
     fill(byId('class'), el('option', { value: '', text: 'auto' }), model.classes.map(({ name }) => el('option', { value: name, text: name })));
     fill(byId('method'), el('option', { value: '', text: model.method ? `default (${model.method})` : 'default' }), model.methods.map(({ name, summary }) => el('option', { value: name, text: name, title: summary })));
     byId('method').value = model.methods.some(({ name }) => name === store.settings.method) ? store.settings.method : '';
+    byId('add-picture').hidden = !model.hasVision;
     const budget = store.settings.budget || model.budget;
     byId('budget-auto').checked = budget === 'auto';
     byId('budget').value = String(Math.round(100 * (budgetShare(budget, visualTokens(model.id)) ?? 0.33)));
@@ -108,7 +109,7 @@ export class Composer {
   tuned() {
     const budget = this.budget();
     const share = budgetShare(budget, 0);
-    const n = visualTokens(model.id);
+    const n = visualTokens(model.id) || model.nVisual;
     const isEncoded = this.pictures.ids().length ? this.pictures.areReady() : this.on.hasPictures();
     const ms = share && firstTokenMs(model.id, share, isEncoded);
     const count = share === null ? 'auto: prunes where it pays' : share === 1 ? 'all tokens' : `${Math.round(share * 100)} %${n ? `, ${Math.round(share * n)} of ${n} tokens` : ''}`;

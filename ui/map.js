@@ -7,10 +7,11 @@ export function legend() {
   return el('ul', { class: 'legend' }, el('li', { class: 'pivot', text: 'pivot: relevant to the question' }), el('li', { class: 'coverage', text: 'coverage: keeps the rest represented' }), el('li', { class: 'dropped', text: 'dropped' }));
 }
 
-function countsTable(tokens) {
+// The same for those who do not see the map, and for those who want numbers.
+export function countsTable(tokens) {
   const head = ['Stage', 'Kept', 'Pivots', 'Coverage', 'Dropped here'];
   const rows = tokens.steps.map((step, i) => [step.place, step.nKept, step.isWhole ? 0 : step.nPivots, step.isWhole ? 0 : step.nCoverage, i ? tokens.steps[i - 1].nKept - step.nKept : 0]);
-  return el('details', {}, el('summary', { text: 'Counts as a table' }), el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Tokens per stage' },
+  return el('details', { open: true }, el('summary', { text: 'Tokens per stage' }), el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Tokens per stage' },
     el('table', {}, el('caption', { class: 'hidden-label', text: 'Visual tokens per stage' }), el('thead', {}, el('tr', {}, head.map((text) => el('th', { scope: 'col', text })))),
       el('tbody', {}, rows.map(([first, ...rest]) => el('tr', {}, el('th', { scope: 'row', text: first }), rest.map((n) => el('td', { text: String(n) }))))))));
 }
@@ -56,5 +57,5 @@ export async function mapFigure(clasp, urls) {
   const tabs = tokens.images.length > 1 && el('div', { class: 'tabs' }, tokens.images.map((_, i) => el('button', { type: 'button', text: `Picture ${i + 1}`, onclick: () => pick(i) })));
   return el('figure', { class: 'map-figure' }, tabs, holder,
     el('div', { class: 'stage-row' }, el('button', { type: 'button', class: 'icon', 'aria-label': 'Play the stages', icon: 'play', onclick: play }), slider),
-    caption, cell, legend(), countsTable(tokens));
+    caption, cell, legend());
 }

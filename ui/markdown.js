@@ -131,7 +131,7 @@ export function markdown(text) {
       i += 1;
     } else if (heading) {
       i += 1;
-      nodes.push(el(`h${Math.min(6, heading[1].length + 2)}`, {}, inline(heading[2])));
+      nodes.push(el(`h${Math.min(6, heading[1].length + 1)}`, {}, inline(heading[2])));
     } else if (/^(-{3,}|\*{3,})\s*$/.test(line)) {
       i += 1;
       nodes.push(el('hr'));

@@ -3,7 +3,7 @@ import * as api from './api.js';
 
 const named = (list) => (list ?? []).map((item) => (typeof item === 'string' ? { name: item } : item));
 
-export const model = { id: '', version: '', classes: [], methods: [], budget: '33%', method: '', limits: {} };
+export const model = { id: '', version: '', classes: [], methods: [], budget: '33%', method: '', limits: {}, hasVision: true, nVisual: 0 };
 
 export async function loadModel() {
   const [list, info] = await Promise.all([api.models(), api.info().catch((error) => {
@@ -15,6 +15,8 @@ export async function loadModel() {
   model.classes = named(info.classes);
   model.methods = named(info.methods);
   model.limits = info.limits ?? {};
+  model.hasVision = info.model?.vision ?? true;
+  model.nVisual = (info.model?.grid ?? [0, 0]).reduce((columns, rows) => columns * rows);
   model.budget = String(info.defaults?.budget ?? '33%');
   model.method = info.defaults?.method ?? '';
 }

@@ -1,5 +1,5 @@
 // The pictures of the question that is being written: accepted, shown as thumbnails, encoded ahead.
-import { button, byId, confirm, el, fill, newId, toast } from './dom.js';
+import { button, byId, confirm, el, newId, toast } from './dom.js';
 import * as api from './api.js';
 import * as store from './store.js';
 import { model } from './model.js';
@@ -32,9 +32,7 @@ export class Pictures {
   areReady() { return this.items.every((item) => item.state === 'ready'); }
 
   clear() {
-    this.items.forEach((item) => item.encoding.abort());
-    this.items = [];
-    this.draw();
+    for (const item of this.items) this.take(item);
   }
 
   // Pictures that are pasted or dropped anywhere on the page.
@@ -65,43 +63,45 @@ export class Pictures {
 
   async add(picture) {
     await store.savePicture(picture);
-    const item = { ...picture, state: '', encoding: new AbortController() };
-    this.items.push(item);
-    await this.draw();
+    const item = { ...picture, state: '', encoding: new AbortController(), badge: el('span', { class: 'badge', role: 'status', hidden: true }) };
+    const number = this.items.push(item);
+    item.node = el('li', {}, el('img', { src: await store.pictureUrl(item.id), alt: `Picture ${number}` }), item.badge,
+      button(`Remove picture ${number}`, 'close', () => { this.take(item); store.dropUnused([item.id]); }));
+    if (!this.items.includes(item)) return;
+    byId('thumbs').append(item.node);
+    byId('thumbs').hidden = false;
     this.encode(item);
+  }
+
+  take(item) {
+    item.encoding.abort();
+    item.node?.remove();
+    this.items = this.items.filter((other) => other !== item);
+    byId('thumbs').hidden = !this.items.length;
+    this.onChange();
+  }
+
+  setState(item, state) {
+    item.state = state;
+    item.node.className = state;
+    item.badge.textContent = state;
+    item.badge.hidden = !state;
+    this.onChange();
   }
 
   // The vision tower runs while the question is typed. A server without that route is no trouble.
   async encode(item) {
+    const { signal } = item.encoding;
     try {
       const url = await store.dataUrl(item.blob);
-      for (let wait = 500; wait < 60000 && item.state !== 'ready'; wait *= 2) {
-        const { state } = await api.encode(url, item.encoding.signal);
-        item.state = state === 'cached' ? 'ready' : 'encoding';
-        this.draw();
-        this.onChange();
-        if (item.state !== 'ready') await new Promise((resolve) => { setTimeout(resolve, wait); });
-        if (item.encoding.signal.aborted) return;
+      for (let wait = 500; wait < 60000 && !signal.aborted; wait *= 2) {
+        const { state } = await api.encode(url, signal);
+        this.setState(item, state === 'cached' ? 'ready' : 'encoding');
+        if (item.state === 'ready') return;
+        await new Promise((resolve) => { setTimeout(resolve, wait); });
       }
     } catch {
-      item.state = '';
-      this.draw();
+      this.setState(item, '');
     }
-  }
-
-  async draw() {
-    const shown = this.items;
-    const nodes = await Promise.all(shown.map(async (item, i) => el('li', { class: item.state }, el('img', { src: await store.pictureUrl(item.id), alt: `Picture ${i + 1}` }),
-      item.state && el('span', { class: 'badge', role: 'status', text: item.state }), button(`Remove picture ${i + 1}`, 'close', () => this.remove(item)))));
-    if (shown !== this.items) return;
-    byId('thumbs').hidden = !shown.length;
-    fill(byId('thumbs'), nodes);
-  }
-
-  remove(item) {
-    item.encoding.abort();
-    store.dropUnused([item.id]);
-    this.items = this.items.filter((other) => other !== item);
-    this.draw();
   }
 }

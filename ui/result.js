@@ -1,7 +1,8 @@
 // What stands below an answer: the map, the figures, where the time went, and what can be done with it.
 import { bytesText, el, percent, timeText } from './dom.js';
-import { mapFigure } from './map.js';
 import { unpruned } from './estimate.js';
+import { countsTable, mapFigure } from './map.js';
+import { readTokens } from './tokens.js';
 
 // Steps of a request in their order; several of the server's figures may make one.
 const kSteps = [
@@ -23,7 +24,7 @@ export function timingBar(clasp) {
     const isCached = name === 'encode' && clasp.cache?.features === 'hit';
     list.append(el('div', { class: `step ${name}` }, el('dt', { text: name }), el('dd', { text: isCached ? 'cached, 0 ms' : timeText(ms) })));
   }
-  return el('section', { class: 'timing', 'aria-label': 'Where the time went' }, el('h3', { text: `Time: ${timeText(times.total ?? total)}` }), bar, list);
+  return el('section', { class: 'timing', 'aria-label': 'Where the time went' }, el('h2', { text: `Time: ${timeText(times.total ?? total)}` }), bar, list);
 }
 
 function figure(value, unit, note) {
@@ -64,7 +65,7 @@ export async function resultCard(message, urls, onMeasure) {
   const map = clasp.tokens.visual ? await mapFigure(clasp, urls).catch(() => null) : null;
   const kept = clasp.tokens.visual && figure(String(clasp.tokens.final), ` of ${clasp.tokens.visual} visual tokens`, [`${Math.round(clasp.tokens.average)} per layer on average`]);
   if (map) card.append(map);
-  card.append(el('div', { class: 'facts' }, el('div', { class: 'stats' }, kept, firstToken(clasp, message, onMeasure)), chips(clasp), timingBar(clasp),
+  card.append(el('div', { class: 'facts' }, el('div', { class: 'stats' }, kept, firstToken(clasp, message, onMeasure)), chips(clasp), timingBar(clasp), map && countsTable(readTokens(clasp)),
     (clasp.notes ?? []).length > 0 && el('ul', { class: 'notes' }, clasp.notes.map((text) => el('li', { text })))));
   return card;
 }
