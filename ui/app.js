@@ -14,15 +14,13 @@ for (const node of document.querySelectorAll('[data-icon]')) node.prepend(icon(n
 applyTheme();
 
 const kStates = { loading: 'Loading model: the server will answer as soon as it is there.', draining: 'The server is shutting down.', gone: 'The server cannot be reached. Trying again.' };
-let state = '';
+let isBeginning = true;  // until the first attempt is over
 api.hooks.askForKey = askForKey;
 api.hooks.onState = (next) => {
   byId('banner').hidden = next === 'ok';
   byId('banner').textContent = kStates[next] ?? '';
   byId('state-dot').dataset.state = next;
-  const isBack = next === 'ok' && state !== '' && state !== 'ok';
-  state = next;
-  if (isBack && !model.id) begin();
+  if (next === 'ok' && !model.id && !isBeginning) begin();
 };
 
 const history = new History({
@@ -36,7 +34,10 @@ const composer = new Composer({
   hasPictures: () => chat?.hasPictures() ?? false,
 });
 const chat = new Chat(byId('chat'), {
-  saved: (saved) => { location.hash = saved.id; history.draw(saved.id); },
+  saved: (saved) => {
+    if (saved === chat.chat) location.hash = saved.id;
+    history.draw(chat.chat.id);
+  },
   edit: ({ text, pictures = [] }) => composer.fill(text, pictures),
   busy: (isBusy) => composer.setBusy(isBusy),
   compare: (messages) => { showCompare(true); compare.open(messages); },
@@ -94,10 +95,11 @@ byId('open-compare').addEventListener('click', () => {
 });
 document.addEventListener('keydown', (event) => {
   if (event.key === 'k' && (event.ctrlKey || event.metaKey)) { event.preventDefault(); newChat(); }
-  if (event.key === 'Escape' && !document.querySelector('dialog[open]')) { chat.stop(); closeSide(); }
+  if (event.key === 'Escape' && !document.querySelector('dialog[open]')) { chat.stop(); compare.stop(); closeSide(); }
 });
 
 async function begin() {
+  isBeginning = true;
   try {
     await loadModel();
     byId('model-name').textContent = model.id;
@@ -107,6 +109,7 @@ async function begin() {
     byId('model-name').textContent = 'not connected';
     if (error.status !== 0) toast(error.message);
   }
+  isBeginning = false;
 }
 
 const opened = location.hash && await store.chat(location.hash.slice(1));

@@ -1,5 +1,5 @@
 // The conversation that is open: its messages, the answer that is being written, what can be done with each.
-import { button, byId, copyText, el, fill, newId } from './dom.js';
+import { button, byId, copyText, el, fill, newId, toast } from './dom.js';
 import * as api from './api.js';
 import * as store from './store.js';
 import { learn } from './estimate.js';
@@ -43,6 +43,18 @@ export class Chat {
   get messages() { return this.chat.messages; }
   hasPictures() { return this.messages.some((message) => message.pictures?.length); }
   stop() { this.controller?.abort(); }
+
+  // One request at a time; whoever was before it has been told to stop.
+  begin() {
+    this.stop();
+    this.controller = new AbortController();
+    this.on.busy(true);
+    return this.controller;
+  }
+
+  end(signal) {
+    if (signal === this.controller.signal) this.on.busy(false);
+  }
 
   async save() {
     this.chat.updated = Date.now();
@@ -145,21 +157,20 @@ export class Chat {
       if (isAtEnd) this.toEnd();
       lastDrawn = performance.now();
     };
-    this.controller = new AbortController();
-    this.on.busy(true);
+    const { signal } = this.begin();
     try {
-      const reply = await api.chat(await requestBody(before, message.asked), this.controller.signal, {
+      const reply = await api.chat(await requestBody(before, message.asked), signal, {
         progress: ({ stage, share }) => { status.textContent = `${kStages[stage] ?? 'Working'}${share > 0 ? ` ${Math.round(share * 100)} %` : ''}`; },
         text: (piece) => { message.text += piece; status.textContent = 'Writing'; show(false); },
       });
       Object.assign(message, { clasp: reply.clasp, timings: reply.timings, finish: reply.finish });
       learn(model.id, reply.clasp);
     } catch (error) {
-      if (this.controller.signal.aborted) message.isStopped = true;
+      if (signal.aborted) message.isStopped = true;
       else message.error = error.message;
     }
     show(true);
-    this.on.busy(false);
+    this.end(signal);
     await store.saveChat(Object.assign(chat, { updated: Date.now() }));
     this.on.saved(chat);
     if (chat === this.chat) {
@@ -171,16 +182,15 @@ export class Chat {
   // The same question with all tokens. Encoding may come from the cache there: it counts as in the answer itself.
   async measure(message) {
     const before = this.messages.slice(0, this.messages.indexOf(message));
-    this.controller = new AbortController();
-    this.on.busy(true);
+    const { signal } = this.begin();
     try {
-      const { clasp } = await api.chat(await requestBody(before, { vanilla: true }), this.controller.signal);
+      const { clasp } = await api.chat(await requestBody(before, { vanilla: true }), signal);
       message.measuredMs = clasp.timings_ms.first_token - clasp.timings_ms.encode + message.clasp.timings_ms.encode;
       await this.save();
       await this.draw();
     } catch (error) {
-      if (!this.controller.signal.aborted) byId('live').textContent = error.message;
+      if (!signal.aborted) toast(error.message);
     }
-    this.on.busy(false);
+    this.end(signal);
   }
 }

@@ -24,13 +24,18 @@ export class Compare {
 
   // messages: a conversation that ends with the question.
   open(messages) {
+    this.stop();
+    this.controller = null;
+    this.running = null;
     this.messages = messages;
     this.columns.forEach((column) => { delete column.reply; delete column.error; });
     this.draw();
   }
 
+  stop() { this.controller?.abort(); }
+
   close() {
-    this.controller?.abort();
+    this.stop();
     this.onClose();
   }
 
@@ -51,7 +56,7 @@ export class Compare {
     fill(this.node,
       el('div', { class: 'compare-head' }, urls.at(-1) && el('img', { src: urls.at(-1), alt: 'The picture' }), el('div', {}, el('h2', { text: 'Compare' }), el('p', { text: question.text })), button('Close the comparison', 'close', () => this.close())),
       el('div', { class: 'compare-bar' },
-        el('button', { type: 'button', class: 'primary', id: 'run-compare', text: isRunning ? 'Stop' : 'Run', icon: isRunning ? 'stop' : 'play', onclick: () => (isRunning ? this.controller.abort() : this.run()) }),
+        el('button', { type: 'button', class: 'primary', id: 'run-compare', text: isRunning ? 'Stop' : 'Run', icon: isRunning ? 'stop' : 'play', onclick: () => (isRunning ? this.stop() : this.run()) }),
         this.columns.length < kMost && el('button', { type: 'button', text: 'Add a column', icon: 'plus', disabled: isRunning, onclick: () => { this.columns.push({ budget: '22%', method: '' }); this.draw(); } })),
       this.slider,
       el('div', { class: `columns n${this.columns.length}` }, this.columns.map((column, i) => this.column(column, i, isRunning))),
@@ -109,10 +114,11 @@ export class Compare {
   }
 
   async run() {
-    this.controller = new AbortController();
-    const { signal } = this.controller;
+    const controller = new AbortController();
+    const { signal } = controller;
+    this.controller = controller;
     this.columns.forEach((column) => { delete column.reply; delete column.error; });
-    for (const column of this.columns) {
+    for (const column of [...this.columns]) {
       if (signal.aborted) break;
       this.running = column;
       await this.draw();
@@ -123,6 +129,7 @@ export class Compare {
         if (!signal.aborted) column.error = error.message;
       }
     }
+    if (this.controller !== controller) return;
     this.running = null;
     this.controller = null;
     if (!this.node.hidden) await this.draw();

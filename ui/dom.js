@@ -50,8 +50,9 @@ export function fill(node, ...children) {
 export function dialog(title, build) {
   return new Promise((resolve) => {
     let result = null;
-    const heading = el('h2', { text: title, id: 'dialog-title' });
-    const box = el('dialog', { 'aria-labelledby': 'dialog-title' });
+    const id = newId();
+    const heading = el('h2', { text: title, id });
+    const box = el('dialog', { 'aria-labelledby': id });
     const close = (value = null) => { result = value; box.close(); };
     box.append(el('div', { class: 'dialog-head' }, heading, button('Close', 'close', () => close())), ...[build(close)].flat());
     box.addEventListener('close', () => { box.remove(); resolve(result); });

@@ -10,11 +10,12 @@ const kSteps = [
   ['select', ['gram', 'select']], ['prefill', ['prefill']], ['decode', ['decode']],
 ];
 
-export function timingBar(clasp) {
+export function timingBar(clasp, timings) {
   const times = clasp?.timings_ms;
   if (!times) return null;
   const steps = kSteps.map(([name, parts]) => ({ name, ms: parts.reduce((sum, part) => sum + (times[part] ?? 0), 0) }));
   const total = steps.reduce((sum, step) => sum + step.ms, 0) || 1;
+  const speed = timings?.predicted_per_second ?? 0;
   const bar = el('div', { class: 'bar', 'aria-hidden': 'true' });
   const list = el('dl', { class: 'bar-list' });
   for (const { name, ms } of steps) {
@@ -24,7 +25,7 @@ export function timingBar(clasp) {
     const isCached = name === 'encode' && clasp.cache?.features === 'hit';
     list.append(el('div', { class: `step ${name}` }, el('dt', { text: name }), el('dd', { text: isCached ? 'cached, 0 ms' : timeText(ms) })));
   }
-  return el('section', { class: 'timing', 'aria-label': 'Where the time went' }, el('h2', { text: `Time: ${timeText(times.total ?? total)}` }), bar, list);
+  return el('section', { class: 'timing', 'aria-label': 'Where the time went' }, el('h2', { text: `Time: ${timeText(times.total ?? total)}${speed > 0 ? `, ${speed.toFixed(speed < 10 ? 1 : 0)} tokens/s` : ''}` }), bar, list);
 }
 
 function figure(value, unit, note) {
@@ -65,7 +66,7 @@ export async function resultCard(message, urls, onMeasure) {
   const map = clasp.tokens.visual ? await mapFigure(clasp, urls).catch(() => null) : null;
   const kept = clasp.tokens.visual && figure(String(clasp.tokens.final), ` of ${clasp.tokens.visual} visual tokens`, [`${Math.round(clasp.tokens.average)} per layer on average`]);
   if (map) card.append(map);
-  card.append(el('div', { class: 'facts' }, el('div', { class: 'stats' }, kept, firstToken(clasp, message, onMeasure)), chips(clasp), timingBar(clasp), map && countsTable(readTokens(clasp)),
+  card.append(el('div', { class: 'facts' }, el('div', { class: 'stats' }, kept, firstToken(clasp, message, onMeasure)), chips(clasp), timingBar(clasp, message.timings), map && countsTable(readTokens(clasp)),
     (clasp.notes ?? []).length > 0 && el('ul', { class: 'notes' }, clasp.notes.map((text) => el('li', { text })))));
   return card;
 }
