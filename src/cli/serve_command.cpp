@@ -114,6 +114,7 @@ Result<ServeOptions> read_serve_options(const Arguments& arguments) {
     options.ignores_tools = arguments.flag("ignore-tools");
     options.lists_presets = arguments.flag("list-presets");
     options.shows_metrics = arguments.flag("metrics");
+    options.has_page = !arguments.flag("no-ui");
     for (const std::string& preset : arguments.all("preset")) {
         CLASP_RETURN_IF_ERROR(read_preset(preset, options.presets));
     }
@@ -233,6 +234,7 @@ std::vector<Option> network_options() {
         {.name = "list-presets",
          .help = "list presets and budgets as models, for clients with a menu of them"},
         {.name = "metrics", .help = "figures at /metrics, as Prometheus reads them"},
+        {.name = "no-ui", .help = "no web page at /"},
     };
 }
 

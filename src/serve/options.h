@@ -30,6 +30,7 @@ struct ServeOptions {
     bool ignores_tools = false;    // a request with tools is answered in text
     bool lists_presets = false;    // in the list of models
     bool shows_metrics = false;
+    bool has_page = true;                       // the web page on /
     std::map<std::string, base::Json> presets;  // name behind the model's, "fast", and its clasp object
     LogSink log;
 };

@@ -103,7 +103,7 @@ HttpReply encode(Service& service, const HttpRequest& http) {
 }  // namespace
 
 void add_own_endpoints(Endpoints& endpoints, Service& service) {
-    // Where a page will be; clients of Ollama look here whether somebody is at home.
+    // For servers without the page: clients of Ollama look here whether somebody is at home.
     endpoints.add({.method = "GET",
                    .path = "/",
                    .handle =

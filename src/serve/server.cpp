@@ -10,6 +10,7 @@
 #include "serve/ollama.h"
 #include "serve/openai.h"
 #include "serve/own_endpoints.h"
+#include "serve/page_endpoints.h"
 #include "serve/service.h"
 #include "serve/watch_endpoints.h"
 
@@ -67,6 +68,7 @@ struct Server::State {
         }
         add_openai_endpoints(endpoints, service);
         add_ollama_endpoints(endpoints, service);
+        if (options.has_page) add_page_endpoints(endpoints);  // before the words on "/" that stand in for it
         add_own_endpoints(endpoints, service);
         add_watch_endpoints(endpoints, service);
         add_refused_endpoints(endpoints);
