@@ -446,8 +446,7 @@ std::vector<Row> engine_rows() {
           .type = OptionType::Choice,
           .value = "WHOSE",
           .fallback = "ours",
-          .help =
-              "whose matrix products the decoder runs on the CPU: our faster ones, or ggml's for comparison",
+          .help = "whose matrix products the decoder runs on the CPU, ours being faster",
           .group = OptionGroup::Performance,
           .choices = {"ours", "ggml"}},
          [](Settings& s, const Value& value) {
