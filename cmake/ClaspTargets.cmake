@@ -18,7 +18,8 @@ function(clasp_plain_speed target)
 endfunction()
 
 # clasp_test(module sources... [LIBRARIES libs...] [LABELS labels...]): one test program per module,
-# each case known to ctest. The label is "fast" (run by ./check --quick) unless another is given. Only
+# each case known to ctest. The label is "fast" (run by ./check --quick) unless another is given:
+# "whole" for requests from end to end and comparisons with llama.cpp, "slow" for what sanitizers need not repeat. Only
 # support/paths.cpp knows absolute paths, so that the compiler cache serves the rest to every clone.
 function(clasp_test module)
     cmake_parse_arguments(arg "" "" "LIBRARIES;LABELS" ${ARGN})

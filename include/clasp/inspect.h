@@ -49,7 +49,8 @@ struct VisionFileInfo {
     // Of towers that cut pictures into as many tiles as fit; 0: no such choice.
     std::size_t min_tiles = 0;
     std::size_t max_tiles = 0;
-    std::string note;  // a sentence about what the file lacks, or how pictures are encoded instead; else empty
+    std::string
+        note;  // a sentence about what the file lacks, or how pictures are encoded instead; else empty
 };
 
 struct GgufFileInfo {

@@ -142,8 +142,11 @@ TEST_P(QwenPair, LogitsAndGenerationAgreeWithLibmtmdAndLibllama) {
     }
 
     // The same through the front door.
-    const auto engine =
-        Engine::load({.model = text_path_, .mmproj = vision_path_, .vision_weights = "file", .n_threads = 1});
+    const auto engine = Engine::load({.model = text_path_,
+                                      .mmproj = vision_path_,
+                                      .vision_weights = "file",
+                                      .kernels = "ggml",
+                                      .n_threads = 1});
     ASSERT_TRUE(engine.ok()) << engine.status().message();
     AskRequest asked;
     asked.images = sources;

@@ -77,6 +77,7 @@ class SiglipFiles {
         auto engine = Engine::load({.model = text(),
                                     .mmproj = vision(),
                                     .vision_weights = "file",
+                                    .kernels = "ggml",  // numbers are compared with libllama's
                                     .n_threads = 1,
                                     .cached_images = cached_images});
         EXPECT_TRUE(engine.ok()) << engine.status().message();

@@ -1,6 +1,6 @@
 // The original vision transformers and projectors (CLIP with LLaVA's, InternViT with InternVL's, SigLIP with
-// SmolVLM's and Gemma 3's) as plain loops in double precision, read straight from a file: no ggml graph, no shared
-// code with the engine beyond the file reader.
+// SmolVLM's and Gemma 3's) as plain loops in double precision, read straight from a file: no ggml graph, no
+// shared code with the engine beyond the file reader.
 #pragma once
 
 #include <cstddef>
