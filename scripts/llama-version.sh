@@ -71,14 +71,13 @@ LLAMA_X86_FLAGS=(-mno-amx-tile -mno-amx-int8 -mno-amx-bf16 -mno-avx512fp16)
 LLAMA_LIBRARY_OPTIONS=(-DLLAMA_BUILD_MTMD=OFF -DLLAMA_BUILD_COMMON=OFF -DLLAMA_BUILD_TOOLS=OFF)
 # A static library then waits for nothing that it does not contain: neither ggml nor libllama is compiled for it.
 LLAMA_MTMD_OPTIONS=(-DLLAMA_BUILD_MTMD=ON -DLLAMA_BUILD_COMMON=OFF -DLLAMA_BUILD_TOOLS=OFF -DCMAKE_OPTIMIZE_DEPENDENCIES=ON)
-# Parts of ggml that take the place of compiled ones, so they bear their names and their version.
+# Parts of ggml that take the place of compiled ones, so they bear their names.
 LLAMA_INSTRUMENTED_OPTIONS=(
     "${LLAMA_LIBRARY_OPTIONS[@]}"
     -DBUILD_SHARED_LIBS=ON
     -DGGML_BACKEND_DL=ON
     -DGGML_NATIVE=OFF
     -DCMAKE_PLATFORM_NO_VERSIONED_SONAME=ON
-    -DLLAMA_BUILD_COMMIT="$LLAMA_COMPILED_GGML_COMMIT"
     "-DCMAKE_C_FLAGS_RELEASE=-O1 -DNDEBUG"
     "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG"
 )

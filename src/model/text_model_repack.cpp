@@ -52,10 +52,11 @@ bool is_plain(const ggml_tensor& matrix) {
 void let_go(const ggml_tensor* tensor, std::size_t begin, std::size_t end) {
     if (std::string_view(ggml_backend_buffer_name(tensor->buffer)) != "CPU_Mapped") return;
     const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-    const auto base = reinterpret_cast<std::uintptr_t>(tensor->data);
+    auto* const data = static_cast<char*>(tensor->data);
+    const auto base = reinterpret_cast<std::uintptr_t>(data);
     const std::uintptr_t first = (base + begin + page - 1) / page * page;
     const std::uintptr_t last = (base + end) / page * page;
-    if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+    if (first < last) ::madvise(data + (first - base), last - first, MADV_DONTNEED);
 }
 
 // One thread's share of the work.

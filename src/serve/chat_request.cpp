@@ -148,7 +148,8 @@ Check check_tools(const Fields& fields, const ChatContext& context) {
 
 // Fields that would change the answer and cannot be honoured, unless they say what happens anyway.
 Check check_unsupported(const Fields& fields) {
-    for (const std::string_view key : {"audio", "web_search_options", "suffix", "grammar", "json_schema"}) {
+    for (const std::string_view key :
+         {"audio", "web_search_options", "suffix", "grammar", "json_schema", "logit_bias"}) {
         if (fields.find(key) != nullptr) return unsupported(key, std::string(key) + " is not supported");
     }
     bool is_on = false;

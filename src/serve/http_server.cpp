@@ -26,7 +26,7 @@ constexpr std::size_t kMaxIdBytes = 64;
 // Connections above the cap that still get to hear why they are closed.
 constexpr std::size_t kRefusedConnections = 16;
 // How often a connection that waits looks whether the server stops.
-constexpr std::chrono::milliseconds kGlance{100};
+constexpr std::chrono::milliseconds kGlanceAtLine{100};
 // The same for the thread that takes connections in.
 constexpr std::chrono::milliseconds kListenGlance{20};
 
@@ -157,7 +157,7 @@ std::string plain_reply(const HttpReply& reply, const HeaderList& more) {
                        "\r\nContent-Length: " + std::to_string(reply.body.size()) +
                        "\r\nConnection: close\r\n";
     for (const HeaderList& headers : {reply.headers, more}) {
-        for (const auto& [name, value] : headers) text += name + ": " + value + "\r\n";
+        for (const auto& [name, value] : headers) text.append(name).append(": ").append(value).append("\r\n");
     }
     return text + "\r\n" + reply.body;
 }
@@ -205,7 +205,7 @@ class HttpServer::Impl final : public httplib::Server {
             return HandlerResponse::Handled;
         });
         set_exception_handler(
-            [this](const httplib::Request& from, httplib::Response& to, std::exception_ptr) {
+            [this](const httplib::Request& from, httplib::Response& to, const std::exception_ptr&) {
                 put(handlers_.refuse(translate(from), 500), {}, to);
             });
         set_post_routing_handler([this](const httplib::Request& from, httplib::Response& to) {
@@ -292,7 +292,7 @@ class HttpServer::Impl final : public httplib::Server {
     bool wait_for_request(DeadlineStream& stream) const {
         const auto until = DeadlineStream::Clock::now() + limits_.idle_time;
         while (!is_stopping_ && DeadlineStream::Clock::now() < until) {
-            if (stream.wait_for_request(kGlance)) return true;
+            if (stream.wait_for_request(kGlanceAtLine)) return true;
             if (stream.is_gone()) return false;
         }
         return false;

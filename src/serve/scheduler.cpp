@@ -18,7 +18,7 @@ using Phase = AskRun::Phase;
 // How long a unit of reading should take: short enough for others to write in between.
 constexpr double kUnitMs = 150.0;
 // How often the thread looks at clocks and cancelled requests while nothing computes.
-constexpr std::chrono::milliseconds kGlance{100};
+constexpr std::chrono::milliseconds kGlanceAtQueue{100};
 
 Refusal refuse_for_now(std::string code, std::string message, double retry_after_s) {
     return {.status = 503,
@@ -177,7 +177,8 @@ void Scheduler::run() {
         std::unique_lock lock(mutex_);
         idle_.notify_all();
         if (is_ending_ && waiting_.size() + ahead_.size() == 0) return;
-        wake_.wait_for(lock, kGlance, [this] { return is_ending_ || waiting_.size() + ahead_.size() > 0; });
+        wake_.wait_for(lock, kGlanceAtQueue,
+                       [this] { return is_ending_ || waiting_.size() + ahead_.size() > 0; });
     }
 }
 

@@ -18,8 +18,6 @@ namespace clasp::serve {
 
 namespace {
 
-using base::Json;
-
 HttpReply health(const Scheduler& scheduler) {
     HttpReply reply;
     if (scheduler.is_draining()) {

@@ -9,8 +9,6 @@ namespace clasp::serve {
 
 namespace {
 
-using base::Json;
-
 HttpReply disabled(const std::string& message) {
     return error_reply(
         {.status = 501, .type = "not_supported_error", .code = "disabled", .message = message});

@@ -17,8 +17,8 @@ using test::QwenKind;
 using test::QwenMmprojSpec;
 using test::relative_error;
 
-constexpr VisionWeights kFile = VisionWeights::File;
-constexpr VisionWeights kI16 = VisionWeights::I16;
+constexpr VisionWeights kAsStored = VisionWeights::File;
+constexpr VisionWeights kInI16 = VisionWeights::I16;
 
 struct QwenCase {
     const char* name;
@@ -109,28 +109,28 @@ constexpr QwenKind k25 = QwenKind::Qwen25;
 // ggml rounds quick GELU to half precision, and activations too where weights are in half precision.
 INSTANTIATE_TEST_SUITE_P(
     Files, QwenReference,
-    testing::Values(QwenCase{"Qwen25F32", qwen(k25, GGML_TYPE_F32), kFile, 2e-5},
-                    QwenCase{"Qwen25F32Line", qwen(k25, GGML_TYPE_F32), kFile, 2e-5, {224, 28}},
-                    QwenCase{"Qwen25F32Column", qwen(k25, GGML_TYPE_F32), kFile, 2e-5, {28, 280}},
-                    QwenCase{"Qwen25F32WholeWindows", qwen(k25, GGML_TYPE_F32), kFile, 2e-5, {224, 112}},
-                    QwenCase{"Qwen25F16", qwen(k25, GGML_TYPE_F16), kFile, 3e-3},
-                    QwenCase{"Qwen25Q8_0", qwen(k25, GGML_TYPE_Q8_0), kFile, 3e-2},
-                    QwenCase{"Qwen25AsI16", qwen(k25, GGML_TYPE_F32), kI16, 3e-3},
-                    QwenCase{"Qwen25LineAsI16", qwen(k25, GGML_TYPE_F32), kI16, 3e-3, {224, 28}},
+    testing::Values(QwenCase{"Qwen25F32", qwen(k25, GGML_TYPE_F32), kAsStored, 2e-5},
+                    QwenCase{"Qwen25F32Line", qwen(k25, GGML_TYPE_F32), kAsStored, 2e-5, {224, 28}},
+                    QwenCase{"Qwen25F32Column", qwen(k25, GGML_TYPE_F32), kAsStored, 2e-5, {28, 280}},
+                    QwenCase{"Qwen25F32WholeWindows", qwen(k25, GGML_TYPE_F32), kAsStored, 2e-5, {224, 112}},
+                    QwenCase{"Qwen25F16", qwen(k25, GGML_TYPE_F16), kAsStored, 3e-3},
+                    QwenCase{"Qwen25Q8_0", qwen(k25, GGML_TYPE_Q8_0), kAsStored, 3e-2},
+                    QwenCase{"Qwen25AsI16", qwen(k25, GGML_TYPE_F32), kInI16, 3e-3},
+                    QwenCase{"Qwen25LineAsI16", qwen(k25, GGML_TYPE_F32), kInI16, 3e-3, {224, 28}},
                     QwenCase{"Qwen25AsQ8_0", qwen(k25, GGML_TYPE_F32), VisionWeights::Q8_0, 3e-2},
-                    QwenCase{"Qwen3F32", qwen3(GGML_TYPE_F32), kFile, 1e-3},
-                    QwenCase{"Qwen3F32Line", qwen3(GGML_TYPE_F32), kFile, 1e-3, {32, 512}},
-                    QwenCase{"Qwen3F16", qwen3(GGML_TYPE_F16), kFile, 3e-3},
-                    QwenCase{"Qwen3AsI16", qwen3(GGML_TYPE_F32), kI16, 3e-3, {320, 256}},
-                    QwenCase{"Qwen2F32", qwen(k2, GGML_TYPE_F32), kFile, 1e-3},
-                    QwenCase{"Qwen2SwappedF16", qwen(k2, GGML_TYPE_F16, true), kFile, 3e-3},
-                    QwenCase{"Qwen2AsI16", qwen(k2, GGML_TYPE_F32), kI16, 3e-3}),
+                    QwenCase{"Qwen3F32", qwen3(GGML_TYPE_F32), kAsStored, 1e-3},
+                    QwenCase{"Qwen3F32Line", qwen3(GGML_TYPE_F32), kAsStored, 1e-3, {32, 512}},
+                    QwenCase{"Qwen3F16", qwen3(GGML_TYPE_F16), kAsStored, 3e-3},
+                    QwenCase{"Qwen3AsI16", qwen3(GGML_TYPE_F32), kInI16, 3e-3, {320, 256}},
+                    QwenCase{"Qwen2F32", qwen(k2, GGML_TYPE_F32), kAsStored, 1e-3},
+                    QwenCase{"Qwen2SwappedF16", qwen(k2, GGML_TYPE_F16, true), kAsStored, 3e-3},
+                    QwenCase{"Qwen2AsI16", qwen(k2, GGML_TYPE_F32), kInI16, 3e-3}),
     [](const auto& test) { return test.param.name; });
 
 // Windows see nothing of each other in blocks that look at windows alone: what one shows does not change what
 // comes out for another.
 TEST(QwenTower, WindowsAreBlind) {
-    for (const VisionWeights weights : {kFile, kI16}) {
+    for (const VisionWeights weights : {kAsStored, kInI16}) {
         LoadedQwen loaded = load_qwen(qwen(k25, GGML_TYPE_F32), {.weights = weights});
         const Image picture = test::random_picture({168, 140}, 3);
         Image other = picture;
@@ -155,7 +155,7 @@ TEST(QwenTower, WindowsAreBlind) {
 }
 
 TEST(QwenTower, ThreadsAndStoppingEarlyChangeNothing) {
-    for (const VisionWeights weights : {kFile, kI16}) {
+    for (const VisionWeights weights : {kAsStored, kInI16}) {
         const Image picture = test::random_picture({150, 131}, 5);
         std::vector<float> wanted;
         for (const std::size_t n_threads : {1U, 2U}) {

@@ -12,7 +12,7 @@
 namespace clasp::model {
 namespace {
 
-struct Row {
+struct SizeRow {
     PixelSize picture;
     PixelSize original;  // 4 .. 16384 tokens
     PixelSize small;     // .. 1280
@@ -20,8 +20,8 @@ struct Row {
     PixelSize llama_cpp;
 };
 
-const std::vector<Row>& table() {
-    static const std::vector<Row> rows = {
+const std::vector<SizeRow>& table() {
+    static const std::vector<SizeRow> rows = {
         {{640, 480}, {644, 476}, {644, 476}, {1176, 868}, {644, 476}},
         {{640, 488}, {644, 476}, {644, 476}, {1148, 896}, {644, 476}},
         {{1000, 300}, {1008, 308}, {1008, 308}, {1848, 560}, {1008, 308}},
@@ -46,7 +46,7 @@ void expect_size(PixelSize picture, const SmartResize& rule, Compat compat, Pixe
 }
 
 TEST(SmartResize, GivesEveryRowOfTheTable) {
-    for (const Row& row : table()) {
+    for (const SizeRow& row : table()) {
         expect_size(row.picture, {28, 4, 16384}, Compat::Original, row.original);
         expect_size(row.picture, {28, 4, 1280}, Compat::Original, row.small);
         expect_size(row.picture, {28, 1280, 16384}, Compat::Original, row.large);

@@ -223,6 +223,7 @@ TEST_F(Limits, WhatCannotBeHonouredIsRefusedAndTheRestIgnored) {
         EXPECT_EQ(refuse(with(body, field, Json::object({{"a", 1}}))).code, "unsupported_parameter") << field;
     }
     EXPECT_EQ(refuse(with(body, "logprobs", true)).code, "unsupported_parameter");
+    EXPECT_EQ(refuse(with(body, "logit_bias", Json::object())).code, "unsupported_parameter");
     EXPECT_EQ(refuse(with(body, "response_format", Json::object({{"type", "json_object"}}))).code,
               "unsupported_parameter");
     EXPECT_EQ(chat(*server_, with(body, "response_format", Json::object({{"type", "text"}}))).status, 200);
