@@ -132,8 +132,10 @@ void unpack_blocks(const std::uint8_t* chunk, std::size_t n_blocks, std::uint8_t
     auto& to = *reinterpret_cast<UnpackedBlocks*>(unpacked);
     const PackedChunk<kBits, 0, kMinima> from(chunk, n_blocks);
     for (std::size_t i = 0; i < n_blocks * kQuantPanel; i += 8) {
-        _mm256_store_ps(to.scales[0] + i, halves_at(from.scales + 2 * i));
-        if (kMinima) _mm256_store_ps(to.minima[0] + i, halves_at(from.minima + 2 * i));
+        const std::size_t block = i / kQuantPanel;
+        const std::size_t lane = i % kQuantPanel;
+        _mm256_store_ps(to.scales[block] + lane, halves_at(from.scales + 2 * i));
+        if (kMinima) _mm256_store_ps(to.minima[block] + lane, halves_at(from.minima + 2 * i));
     }
     for (std::size_t i = 0; i < n_blocks; ++i) unpack_steps<kBits>(from.block(i), to.values + 8 * i);
 }
