@@ -81,8 +81,8 @@ std::string in_one_line(std::string_view text) {
 
 class Chat {
    public:
-    Chat(const Engine& engine, AskRequest settings, std::string system, bool as_json, std::string model,
-         Console& console)
+    Chat(const Engine& engine, AskRequest settings, const std::string& system, bool as_json,
+         std::string model, Console& console)
         : conversation_(engine, system),
           n_kept_(system.empty() ? 0U : 1U),
           settings_(std::move(settings)),

@@ -62,10 +62,10 @@ Status read_keys(const Arguments& arguments, serve::KeyRing& keys) {
 // "fast=budget:64,method:clasp+" as a name and its options.
 Status read_preset(const std::string& text, std::map<std::string, base::Json>& presets) {
     const std::size_t equals = text.find('=');
-    const Status wrong(Code::InvalidArgument,
-                       "--preset takes NAME=OPTION:VALUE,..., such as "
-                       "fast=budget:64,method:clasp+, not " +
-                           base::in_quotes(text));
+    Status wrong(Code::InvalidArgument,
+                 "--preset takes NAME=OPTION:VALUE,..., such as "
+                 "fast=budget:64,method:clasp+, not " +
+                     base::in_quotes(text));
     if (equals == 0 || equals == std::string::npos) return wrong;
     base::Json options = base::Json::object();
     const std::string rest = text.substr(equals + 1);
