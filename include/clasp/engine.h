@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "clasp/clip_choice.h"
 #include "clasp/fuse.h"
 #include "clasp/image.h"
 #include "clasp/image_layout.h"
@@ -74,8 +75,17 @@ struct EngineOptions {
     bool use_gpu = true;  // if ggml was built with one
     // Images whose vision layers stay in memory, so that another question need not encode again.
     std::size_t cached_images = 1;
+    std::size_t cached_image_bytes = 0;  // of all of them; 0: no limit. One stays in any case
     // A folder where they stay between runs, made if it is not there; empty: none.
     std::string cache_dir = {};
+    // Where the decoder's weights stay between runs in the layouts of our products, so that the next start
+    // maps them: "auto" (${XDG_CACHE_HOME:-~/.cache}/clasp/packed, models of 256 MiB and more, nothing
+    // without a home), "none", or a folder, made if it is not there. Takes as much room as the model; files
+    // that were not used for longest go when all exceed 32 GiB.
+    std::string packed = "auto";
+    // Bytes of keys and values that stay from one request to the next, for prompts that begin like one before
+    // and for questions that follow (HistoryMode); the least recently used go first. 0: none stay.
+    std::size_t history_bytes = 0;
     // Requests take turns with several methods on many images: whatever any request has needed of the encoder
     // so far is computed for every new image, so that each is encoded once.
     bool several_methods = false;
@@ -101,16 +111,22 @@ struct ModelInfo {
 
 // ---- Asking ----
 
+// A picture, or a clip: a video file, an animated GIF, WebP or PNG picture, a folder of frames. Which it is,
+// its content tells.
 struct ImageSource {
-    std::string path;
-    // An encoded picture in memory instead of a path; borrowed for the call. Both at once are refused.
-    std::string_view bytes;
+    std::string path = {};
+    // An encoded picture or clip in memory instead of a path; borrowed for the call. Both at once are
+    // refused.
+    std::string_view bytes = {};
+    std::vector<std::string> frames = {};  // instead of both: paths of pictures that are the frames of a clip
+    bool is_still = false;                 // what moves is seen by its first frame, as a picture
 };
 
 // What one side said, words and pictures in their order.
 struct MessagePart {
     std::string text;
     std::optional<ImageSource> image = std::nullopt;  // instead of text
+    std::vector<std::int32_t> tokens = {};            // instead of text, in AskRequest::is_raw alone
 };
 struct Message {
     enum class Role : std::uint8_t {
@@ -126,6 +142,12 @@ std::string_view role_name(Message::Role role);  // "system", "user", "assistant
 // Requests for longer answers are refused.
 inline constexpr std::size_t kMaxAnswerTokens = std::size_t{1} << 20U;
 
+// Added to a token's logit before anything else; minus infinity: it is never written.
+struct TokenBias {
+    std::int32_t token = 0;
+    double bias = 0.0;
+};
+
 struct GenerationOptions {
     std::size_t max_tokens = 256;
     double temperature = 0.0;  // 0: always the most likely token
@@ -139,9 +161,47 @@ struct GenerationOptions {
     std::uint32_t seed = 0;
     // Texts that end the answer and are not part of it; at most kMaxStops of at most kMaxStopBytes each.
     std::vector<std::string> stop = {};
+    bool keeps_space = false;                // white space at both ends of the answer stays
+    bool ignores_end = false;                // the model cannot end the answer by itself
+    std::vector<TokenBias> token_bias = {};  // at most kMaxTokenBiases
+    // A grammar in llama.cpp's notation that the answer has to follow, from its rule "root"; empty: none. It
+    // is trusted: llama.cpp's parser takes for ever over some.
+    std::string grammar = {};
+    // How likely each token of the answer was, and the likeliest so many in its place; nothing: not told.
+    std::optional<std::size_t> n_likely = std::nullopt;
 };
 inline constexpr std::size_t kMaxStops = 16;
 inline constexpr std::size_t kMaxStopBytes = 256;
+inline constexpr std::size_t kMaxTokenBiases = 300;
+inline constexpr std::size_t kMaxLikely = 20;
+
+struct LikelyToken {
+    std::int32_t id = 0;
+    std::string bytes;     // may be part of a character; those of control tokens are written out
+    double logprob = 0.0;  // logarithm of its probability by the model, before anything that sampling does
+};
+// A token of an answer.
+struct WrittenToken {
+    LikelyToken token;                // its logprob is 0 unless GenerationOptions::n_likely asks for it
+    std::vector<LikelyToken> likely;  // in its place, the likeliest first
+    std::string text;                 // of the answer, that became certain with it
+};
+
+// Which visual tokens a question that follows others sees. Text before the picture, and its rows before the
+// first stage, are computed once in any case (EngineOptions::history_bytes).
+enum class HistoryMode : std::uint8_t {
+    Reselect,  // those that it needs itself
+    Reuse,     // those of the question before, with their keys and values; only new text is computed
+    Auto,  // those of the question before unless they miss what this one needs, by the first stage's scores
+};
+constexpr std::string_view history_mode_name(HistoryMode mode) {
+    switch (mode) {
+        case HistoryMode::Reselect: return "reselect";
+        case HistoryMode::Reuse: return "reuse";
+        case HistoryMode::Auto: return "auto";
+    }
+    return "";
+}
 
 struct AskRequest {
     // What was said before, the system message first if there is one; the question is the next message.
@@ -153,6 +213,11 @@ struct AskRequest {
     // For a question whose words and pictures are mixed: all of them in their order. `images` is empty then,
     // and `question` is what the router reads.
     std::vector<MessagePart> parts;
+    // The parts are the whole prompt as the model gets it: there is no chat template and no history, and
+    // control tokens that are written out in its texts are meant.
+    bool is_raw = false;
+    // What the answer begins with, as said already; the model goes on from there. Not in a raw prompt.
+    std::string answer_begin;
     Policy policy;             // default-constructed: the engine's, see Engine::policy()
     std::string class_choice;  // id or name; empty: the router decides
     BudgetSpec budget;
@@ -175,15 +240,29 @@ struct AskRequest {
     bool vanilla = false;  // no fusion, no pruning
     Compat compat = Compat::Original;
     PictureDetail detail;  // how finely pictures are seen
+    ClipChoice clip;       // which frames of clips are seen
+    // How the steps of a clip share what is kept: "free", the method chooses among all of them at once, or
+    // "even", each keeps its share at every stage, so that no moment disappears.
+    std::string split_time = "free";
     GenerationOptions generation;
     std::uint64_t select_seed = 0;
+    // Reuse and Auto also keep this question's tokens for the next one.
+    HistoryMode history_mode = HistoryMode::Reselect;
+    // What is kept from one request to the next (layers of pictures, beginnings of prompts, turns) is found
+    // by requests with the same word alone, as that of a customer.
+    std::string cache_scope;
     bool want_logits = false;    // Answer::logits
     bool want_pictures = false;  // Answer::pictures
 
     // Called with pieces of valid UTF-8 as the answer grows, on the calling thread. May be empty.
     std::function<void(std::string_view text)> on_text;
+    // Called with every token of the answer, before on_text gets what became certain with it. May be empty.
+    std::function<void(const WrittenToken& token)> on_token;
     // Called while the images are encoded and the prompt is read, before the first text.
     ProgressSink on_progress;
+    // Called once, before the prompt is read, with how many of its tokens no layer computes again. May be
+    // empty.
+    std::function<void(std::size_t n_tokens)> on_reused;
     // Set from any thread to stop; ask() then returns what it has (Answer::stopped), or
     // Code::Cancelled if nothing was generated yet. May be null.
     const std::atomic<bool>* cancel = nullptr;
@@ -226,6 +305,18 @@ struct BudgetReport {
     std::string reason;   // a sentence; empty where what was asked for was done as it stands
 };
 
+// What was seen of a clip.
+struct ClipReport {
+    std::size_t image = 0;            // which of the images it is: Answer::layouts
+    std::vector<std::size_t> frames;  // indices of the frames that were seen
+    std::vector<double> seconds;      // when each is shown
+    std::size_t n_frames = 0;         // that the clip has
+    double duration_s = 0.0;          // until its last frame
+    double fps = 0.0;                 // of the clip
+    // The frames themselves, if pictures were asked for.
+    std::vector<std::shared_ptr<const Image>> pictures = {};
+};
+
 // Wall-clock milliseconds. first_token runs from the call until the first generated token is there for
 // on_text, or until the model ended without one; decode begins after the prefill and includes it.
 struct AskTimings {
@@ -242,6 +333,23 @@ struct AskTimings {
     double total_ms = 0.0;
 };
 
+// What of the prompt was there from before.
+struct HistoryReport {
+    HistoryMode did = HistoryMode::Reselect;  // or Reuse
+    // What the question before had kept lacks of what this one needs, from 0 to 1; nothing unless Auto
+    // looked.
+    std::optional<double> missed;
+    std::size_t n_tokens = 0;        // of the prompt that no layer computed again
+    std::size_t n_front_tokens = 0;  // that the layers before the first stage did not compute again
+};
+
+// What the same request takes with all visual tokens.
+struct UnprunedTime {
+    double first_token_ms = 0.0;
+    bool is_measured =
+        false;  // this request pruned nothing; else it is estimated from prompts that were read
+};
+
 // Why an answer ends where it does.
 enum class Stopped : std::uint8_t {
     End,        // the model ended it
@@ -249,8 +357,10 @@ enum class Stopped : std::uint8_t {
     MaxTokens,  // the limit of the request
     Cancelled,
     Deadline,
+    NoToken,  // no token of the vocabulary is allowed by the grammar and the biases
 };
-std::string_view stopped_name(Stopped stopped);  // "end", "stop_text", "max_tokens", "cancelled", "deadline"
+// "end", "stop_text", "max_tokens", "cancelled", "deadline", "no_token"
+std::string_view stopped_name(Stopped stopped);
 
 struct Answer {
     std::string text;
@@ -259,6 +369,7 @@ struct Answer {
     double split = 0.0;
     TokenCounts tokens;
     std::vector<ImageLayout> layouts;  // one per image: where its tokens lie
+    std::vector<ClipReport> clips;     // those of the images that are clips
     std::vector<StageReport> stages;
     AskTimings timings;
     std::size_t generated = 0;
@@ -273,11 +384,17 @@ struct Answer {
     bool has_own_encoder = false;
     std::string positions = "keep";  // or "compact"
     Stopped stopped = Stopped::End;
+    std::string stop_text;              // the one that came, if that is why
+    std::vector<WrittenToken> written;  // the tokens of the answer
+    // With Reuse the mix, the split and the stages are those of the question that chose.
+    HistoryReport history;
+    std::optional<UnprunedTime> unpruned;  // of requests with pictures
     // Whether the vision layers of all images were there from before; nothing when nobody keeps them.
     std::optional<bool> cache_hit;
     std::vector<std::string> notes;  // sentences worth telling the user
     std::vector<float> logits;       // of the first generated position, if asked for
-    // The images as the model saw them, if asked for: the layouts' rectangles are in their pixels.
+    // The images as the model saw them, if asked for: the layouts' rectangles are in their pixels. Of a clip,
+    // the first frame that was seen.
     std::vector<std::shared_ptr<const Image>> pictures;
 };
 

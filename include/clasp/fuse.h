@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "clasp/float_type.h"
+#include "clasp/grid.h"
 #include "clasp/status.h"
 #include "clasp/thread_pool.h"
 
@@ -69,13 +70,6 @@ Status fuse_layers(std::span<const LayerView> layers, std::span<const float> wei
                    ThreadPool* pool = nullptr);
 
 // ---- Unequal grids ----
-
-struct Grid {
-    std::size_t height = 0;
-    std::size_t width = 0;
-
-    friend bool operator==(const Grid&, const Grid&) = default;
-};
 
 // How an axis grows. An axis that shrinks is averaged over the area of the new cell (plain average
 // pooling when the ratio is whole), an equal axis is left alone.

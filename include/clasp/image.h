@@ -30,6 +30,9 @@ struct PictureDetail {
     // Of models that cut pictures into tiles with an order by name (LLaVA-NeXT): "flat", "spatial" or
     // "spatial_unpad".
     std::string tile_merge = {};
+    // The line breaks behind rows of such tiles: "carried" along with the tokens of their row ("" means the
+    // same), or "as-patch": tokens like any other, which methods choose from and budgets count.
+    std::string newline = {};
     // Limits by name instead: "paper", those of the evaluation behind the published figures.
     std::string preset = {};
 
@@ -57,8 +60,13 @@ struct ImageLimits {
     double max_seconds = 20.0;
 };
 
+// What becomes of transparency: nothing (colours are taken as stored), or pictures in true colour with alpha,
+// PNG and WebP, are laid on white.
+enum class Alpha : std::uint8_t { Drop, OnWhite };
+
 struct ImageOptions {
-    ImageLimits limits;
+    ImageLimits limits = {};
+    Alpha alpha = Alpha::Drop;
     // Turn the picture upright as its Exif orientation says. llama.cpp does not.
     bool apply_orientation = true;
     // Set from any thread to stop: the result is then Code::Cancelled. May be null.
@@ -100,9 +108,9 @@ ImageFormat sniff_image(std::span<const std::uint8_t> bytes);
 Result<ImageHeader> read_image_header(std::span<const std::uint8_t> bytes, const ImageOptions& options = {});
 
 // Decodes the first frame of a picture. Colours are those the original models were trained with
-// (Pillow's convert("RGB")): alpha is dropped, not blended; grey is repeated; 16-bit samples lose
-// their low byte; CMYK is converted without a profile, four-component JPEG being taken as inverted ink
-// in Adobe's way; gamma and colour profiles are not applied.
+// (Pillow's convert("RGB")): alpha is dropped, not blended, unless that is asked for; grey is repeated;
+// 16-bit samples lose their low byte; CMYK is converted without a profile, four-component JPEG being taken as
+// inverted ink in Adobe's way; gamma and colour profiles are not applied.
 //
 // A damaged file that still yields rows gives an image with is_partial set; one that yields none is an
 // error. Errors: Corrupt, TooLarge, InvalidArgument (under min_side), Unsupported (a format or variant

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "clasp/fuse.h"
+#include "clasp/grid.h"
 #include "clasp/image.h"
 #include "clasp/select.h"
 
@@ -27,6 +27,17 @@ struct TokenRegion {
     // Regions of one view lie beside each other, those of different views over each other: an overview and
     // the tiles of the same picture are two views.
     std::size_t view = 0;
+    std::size_t step = 0;  // of a clip: which of the moments that it is seen at; 0 in pictures
+    // Every row ends with one more token, a line break, which has no place on the picture.
+    bool has_breaks = false;
+    // Before the cells stands one more token, the encoder's class row, which has no place on the picture
+    // either.
+    bool has_class = false;
+
+    // Tokens before the first cell, of a row, and of all of them.
+    [[nodiscard]] std::size_t first_cell() const { return has_class ? 1 : 0; }
+    [[nodiscard]] std::size_t n_row_tokens() const { return grid.width + (has_breaks ? 1 : 0); }
+    [[nodiscard]] std::size_t n_tokens() const { return first_cell() + grid.height * n_row_tokens(); }
 };
 
 struct ImageLayout {
@@ -38,6 +49,7 @@ struct ImageLayout {
     std::vector<TokenRegion> regions;  // in the order of the tokens
     // Rows that stand between tokens (line breaks): carried along, never chosen, no tokens of the picture.
     std::size_t n_fixed = 0;
+    std::size_t n_steps = 1;  // of a clip: moments, each a frame or two that are seen as one
     std::array<std::uint8_t, 3> pad_colour = {};
     // False: the model does not say where its tokens lie; regions are then rows of them over the whole
     // picture.
@@ -45,7 +57,8 @@ struct ImageLayout {
 
     // Tokens that a method can choose from.
     [[nodiscard]] std::size_t n_tokens() const;
-    // The part of the picture that a token shows; token is below n_tokens().
+    // The part of the picture that a token shows, of no width for a line break and of no size at all for a
+    // class row; token is below n_tokens().
     [[nodiscard]] PixelRect cell(TokenIndex token) const;
 };
 

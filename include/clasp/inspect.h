@@ -27,6 +27,16 @@ struct TextFileInfo {
     std::size_t n_deepstack = 0;  // first blocks whose outputs get more of a picture
 };
 
+// Frames as a tower that is made for clips takes them.
+struct ClipTowerInfo {
+    std::size_t n_frames = 0;
+    std::size_t n_tokens = 0;        // of all frames together
+    bool has_class_rows = false;     // one of each frame's tokens is its class row
+    bool has_temporal_part = false;  // frames see each other
+    std::string source;              // whose model it is: "authors", "hf"
+    std::string preprocess;          // how frames are resampled: "languagebind", "clip"
+};
+
 struct VisionFileInfo {
     std::string family;
     std::string projector;
@@ -42,6 +52,8 @@ struct VisionFileInfo {
     std::size_t n_branches = 0;               // rows per token that it gives for those
     std::size_t feature_layer = 0;            // block that the original model projects
     std::size_t llama_cpp_feature_layer = 0;  // block that llama.cpp projects
+    bool is_in_llama_cpp = true;              // false: it does not know this tower
+    std::optional<ClipTowerInfo> clip;        // of towers that are made for clips
     // Of towers that cut pictures into tiles: the sizes to choose from, and the order of the tokens ("flat",
     // "spatial", "spatial_unpad"). Empty: pictures stay whole.
     std::vector<PixelSize> resolutions;
@@ -49,6 +61,7 @@ struct VisionFileInfo {
     // Of towers that cut pictures into as many tiles as fit; 0: no such choice.
     std::size_t min_tiles = 0;
     std::size_t max_tiles = 0;
+    std::string tile_words;  // what else is shown beside the tiles, and how their number is chosen
     std::string
         note;  // a sentence about what the file lacks, or how pictures are encoded instead; else empty
 };

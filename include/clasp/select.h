@@ -22,6 +22,9 @@ using TokenIndex = std::uint32_t;
 // More tokens than this are refused (Code::TooLarge): their Gram matrix would pass 4 GiB.
 inline constexpr std::size_t kMaxSelectTokens = 32768;
 
+// Of more tokens than this no matrix of all their similarities is built where features are given.
+inline constexpr std::size_t kMaxGramTokens = 4096;
+
 // Row-major features, borrowed: token t is data[t * stride] ... data[t * stride + width - 1].
 struct FeatureView {
     const float* data = nullptr;
@@ -44,6 +47,9 @@ struct SelectOptions {
     double split = 0.5;            // share of the budget that goes to pivots, 0 to 1 (the paper's a)
     std::uint32_t iterations = 5;  // of k-means, 0 to 1000; 0 keeps the seeds themselves
     std::uint64_t seed = 0;        // 0: lowest redundancy first; other values shake that order (below)
+    // Features of more live tokens are compared and clustered as they are, in memory for the tokens and the
+    // kept ones; fewer through the matrix of their similarities. The answer is the same but for ties.
+    std::size_t gram_limit = kMaxGramTokens;
 };
 
 // Exactly one of gram and features is set. All of it is borrowed for the call.
@@ -115,7 +121,7 @@ std::size_t pivot_count(double split, std::size_t budget);
 // redundancy a number in [-s, s] drawn from the seed and the token's index, s being the standard
 // deviation of the redundancies.
 // Costs about iterations * live * (live - K1) additions, plus live * live * width / 2 fused
-// multiply-adds when features are given.
+// multiply-adds when features are given; beyond gram_limit (iterations + 1) * live * budget * width of them.
 // Errors: InvalidArgument for wrong shapes, options, live sets, and for NaN or infinity in features,
 // scores or the Gram matrix (names the first bad token); TooLarge; OutOfMemory. After an error the
 // plan is unspecified.
@@ -135,6 +141,11 @@ Status gram(const FeatureView& features, SelectWorkspace& workspace, ThreadPool*
 // index) and is left with 0. masses holds one finite, non-negative number per row of the Gram matrix.
 // live empty means all; kept is a rising, non-empty part of live. Allocates nothing.
 Status assign_masses(const GramView& gram, std::span<const TokenIndex> live, std::span<const TokenIndex> kept,
+                     std::span<float> masses);
+// The same from features, without a matrix: one row of similarities at a time. pool may be null. Allocates
+// as select() does.
+Status assign_masses(const FeatureView& features, std::span<const TokenIndex> live,
+                     std::span<const TokenIndex> kept, SelectWorkspace& workspace, ThreadPool* pool,
                      std::span<float> masses);
 
 }  // namespace clasp

@@ -12,4 +12,9 @@ inline std::optional<std::size_t> checked_multiply(std::size_t a, std::size_t b)
     return a * b;
 }
 
+inline std::optional<std::size_t> checked_add(std::size_t a, std::size_t b) {
+    if (b > std::numeric_limits<std::size_t>::max() - a) return std::nullopt;
+    return a + b;
+}
+
 }  // namespace clasp::base

@@ -1,8 +1,10 @@
 #include "base/mapped_file.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <system_error>
 #include <utility>
 
@@ -42,6 +44,26 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 
 MappedFile::~MappedFile() {
     if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void fetch_pages(std::span<const std::byte> bytes) {
+    if (bytes.empty()) return;
+    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const std::size_t before = reinterpret_cast<std::uintptr_t>(bytes.data()) % page;
+    void* begin = const_cast<std::byte*>(bytes.data() - before);
+#ifdef MADV_POPULATE_READ
+    if (::madvise(begin, before + bytes.size(), MADV_POPULATE_READ) == 0) return;
+#endif
+    ::madvise(begin, before + bytes.size(), MADV_WILLNEED);
+}
+
+void release_pages(std::span<const std::byte> bytes) {
+    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const auto base = reinterpret_cast<std::uintptr_t>(bytes.data());
+    const std::uintptr_t first = (base + page - 1) / page * page;
+    const std::uintptr_t last = (base + bytes.size()) / page * page;
+    if (first >= last) return;
+    ::madvise(const_cast<std::byte*>(bytes.data() + (first - base)), last - first, MADV_DONTNEED);
 }
 
 }  // namespace clasp::base

@@ -35,4 +35,10 @@ class MappedFile {
     std::size_t size_ = 0;
 };
 
+// Wishes about the pages of a mapped file, which the system may ignore. That they are in memory before they
+// are read one by one, which takes a fault each:
+void fetch_pages(std::span<const std::byte> bytes);
+// That those which lie in it entirely leave memory; whoever reads them again gets them from the file.
+void release_pages(std::span<const std::byte> bytes);
+
 }  // namespace clasp::base
