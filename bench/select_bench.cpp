@@ -82,6 +82,22 @@ void gram_matrix(benchmark::State& state) {
     state.counters["of_core_peak"] = gflops / peak;
 }
 
+// The published counts of R = 192, scaled to n tokens.
+std::array<std::size_t, kStages> stage_budgets(std::size_t n) {
+    return {n * 300 / 576, n * 200 / 576, n * 110 / 576};
+}
+
+std::array<std::vector<float>, kStages> stage_scores(std::size_t n) {
+    std::mt19937 random(11);
+    std::exponential_distribution<float> attention(1.0F);
+    std::array<std::vector<float>, kStages> scores;
+    for (std::size_t stage = 0; stage < kStages; ++stage) {
+        scores[stage].resize(stage == 0 ? n : stage_budgets(n)[stage - 1]);
+        for (float& score : scores[stage]) score = attention(random);
+    }
+    return scores;
+}
+
 // Arguments: tokens, width, split in percent, threads. The Gram matrix is given.
 void three_stages(benchmark::State& state) {
     const auto n = static_cast<std::size_t>(state.range(0));
@@ -94,15 +110,8 @@ void three_stages(benchmark::State& state) {
     const Status made = gram({features.data(), n, width, width}, workspace, &pool, matrix.data(), n);
     if (!made.ok()) state.SkipWithError(made.message().c_str());
 
-    // The published counts of R = 192, scaled to n tokens.
-    const std::array<std::size_t, kStages> budgets = {n * 300 / 576, n * 200 / 576, n * 110 / 576};
-    std::mt19937 random(11);
-    std::exponential_distribution<float> attention(1.0F);
-    std::array<std::vector<float>, kStages> scores;
-    for (std::size_t stage = 0; stage < kStages; ++stage) {
-        scores[stage].resize(stage == 0 ? n : budgets[stage - 1]);
-        for (float& score : scores[stage]) score = attention(random);
-    }
+    const auto budgets = stage_budgets(n);
+    const auto scores = stage_scores(n);
     std::array<SelectPlan, kStages> plans;
     std::array<double, kStages> best_stage = {1e300, 1e300, 1e300};
     SelectTimings steps;
@@ -137,6 +146,40 @@ void three_stages(benchmark::State& state) {
     state.counters["medoids1_ms"] = steps.medoids_ms;
 }
 
+// Arguments: tokens, width, split in percent, threads. Many tokens: from the features, similarities included.
+void three_stages_of_features(benchmark::State& state) {
+    const auto n = static_cast<std::size_t>(state.range(0));
+    const auto width = static_cast<std::size_t>(state.range(1));
+    const double split = static_cast<double>(state.range(2)) / 100.0;
+    ThreadPool pool(static_cast<std::size_t>(state.range(3)));
+    const std::vector<float> features = image_features(n, width);
+    const auto budgets = stage_budgets(n);
+    const auto scores = stage_scores(n);
+    SelectWorkspace workspace;
+    std::array<SelectPlan, kStages> plans;
+    std::array<double, kStages> best_stage = {1e300, 1e300, 1e300};
+    Timer timer(pool.size());
+    for (auto _ : state) {
+        for (std::size_t stage = 0; stage < kStages; ++stage) {
+            SelectInput input;
+            input.features = {features.data(), n, width, width};
+            if (stage > 0) input.live = plans[stage - 1].kept;
+            input.scores = scores[stage];
+            timer.start();
+            const Status status = select(input, {.budget = budgets[stage], .split = split, .gram_limit = 0},
+                                         workspace, &pool, plans[stage]);
+            best_stage[stage] = std::min(best_stage[stage], timer.elapsed_ms());
+            if (!status.ok()) state.SkipWithError(status.message().c_str());
+        }
+    }
+    state.counters["best_ms"] = best_stage[0] + best_stage[1] + best_stage[2];
+    state.counters["stage1_ms"] = best_stage[0];
+    state.counters["seeds1_ms"] = plans[0].timings.seeds_ms;
+    state.counters["clusters1_ms"] = plans[0].timings.clusters_ms;
+    state.counters["iterations1"] = plans[0].iterations;
+    state.counters["core_peak_gflops"] = bench::fma_gflops();
+}
+
 BENCHMARK(gram_matrix)
     ->ArgNames({"tokens", "width", "threads"})
     ->Args({576, 4096, 1})
@@ -155,6 +198,13 @@ BENCHMARK(three_stages)
     ->Args({1024, 3584, 20, 1})
     ->Args({2880, 4096, 20, 1})
     ->Args({2880, 4096, 20, 2})
+    ->Unit(benchmark::kMillisecond);
+
+BENCHMARK(three_stages_of_features)
+    ->ArgNames({"tokens", "width", "split_percent", "threads"})
+    ->Args({8192, 3584, 20, 1})
+    ->Args({8192, 3584, 20, 2})
+    ->Iterations(1)
     ->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -3,14 +3,16 @@
 //
 // Input: rows, width, budget, split, iterations, seed, flags (one byte each), then floats.
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 
 #include "clasp/select.h"
+#include "require.h"
 #include "select/kernels/kernels.h"
 
 namespace {
+
+using clasp::fuzz::require;
 
 // Takes bytes from the input, zeros when it is used up.
 class Bytes {
@@ -33,10 +35,6 @@ class Bytes {
     std::size_t size_;
     std::size_t at_ = 0;
 };
-
-void require(bool condition) {
-    if (!condition) std::abort();
-}
 
 void check_plan(const clasp::SelectPlan& plan, std::size_t n_live, std::size_t rows, std::size_t budget) {
     require(plan.kept.size() == (budget < n_live ? budget : n_live));
@@ -84,6 +82,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     clasp::SelectPlan plan;
     if (clasp::select(input, options, workspace, nullptr, plan).ok()) {
         check_plan(plan, n_live, rows, options.budget);
+    }
+
+    // The same without a matrix of similarities.
+    clasp::SelectOptions on_features = options;
+    on_features.gram_limit = 0;
+    if (clasp::select(input, on_features, workspace, nullptr, plan).ok()) {
+        check_plan(plan, n_live, rows, options.budget);
+        std::vector<float> masses(rows, 1.0F);
+        require(clasp::assign_masses(input.features, live, plan.kept, workspace, nullptr, masses).ok());
     }
 
     // The same numbers as a Gram matrix: mostly refused, sometimes far from any real one.

@@ -22,15 +22,6 @@ Status bad_entry(std::size_t row, std::size_t column, float entry) {
                                        ", not a cosine in [-1, 1]"};
 }
 
-// 2^20 is as fine as cosines in single precision are exact: those of equal tokens come out as 1. Many
-// tokens get less, so that the sum of all of them still fits.
-std::int32_t fixed_point_one(std::size_t n) {
-    const double largest_sum = static_cast<double>(kLargestEntry) * static_cast<double>(n);
-    std::int32_t one = std::int32_t{1} << 20;
-    while (largest_sum * static_cast<double>(one) > 0x7FFFFFFF - static_cast<double>(n)) one /= 2;
-    return one;
-}
-
 // Describes the wanted columns by blocks of eight neighbours (see ColumnSelection).
 ColumnSelection select_columns(std::size_t n_columns, SelectWorkspace::Buffers& buffers) {
     const std::span<const std::uint32_t> columns = buffers.candidate_rows;
@@ -49,6 +40,13 @@ ColumnSelection select_columns(std::size_t n_columns, SelectWorkspace::Buffers& 
 }
 
 }  // namespace
+
+std::int32_t fixed_point_one(std::size_t n) {
+    const double largest_sum = static_cast<double>(kLargestEntry) * static_cast<double>(n);
+    std::int32_t one = std::int32_t{1} << 20;
+    while (largest_sum * static_cast<double>(one) > 0x7FFFFFFF - static_cast<double>(n)) one /= 2;
+    return one;
+}
 
 Status check_gram(const GramView& gram) {
     if (gram.data == nullptr || gram.rows == 0) {

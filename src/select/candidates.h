@@ -1,6 +1,8 @@
 // Private. The bookkeeping between the rows of a Gram matrix, the live tokens and the candidates.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "clasp/select.h"
@@ -8,6 +10,11 @@
 #include "select/workspace.h"
 
 namespace clasp::selection {
+
+// What stands for 1 where n similarities are added up in fixed point. 2^20 is as fine as cosines in single
+// precision are exact: those of equal tokens come out as 1. Many tokens get less, so that the sum of all of
+// them still fits.
+std::int32_t fixed_point_one(std::size_t n);
 
 // Shape of the view alone: data, rows, stride.
 Status check_gram(const GramView& gram);

@@ -1,44 +1,19 @@
 #include "select/gram.h"
 
 #include <algorithm>
-#include <atomic>
-#include <cmath>
 #include <new>
 #include <string>
 
-#include "base/checked.h"
+#include "select/packed_rows.h"
 
 namespace clasp::selection {
 namespace {
 
-// Depth of one pass over the accumulators: a panel of this depth stays in the first-level cache.
-constexpr std::size_t kDepth = 128;
-
 // Rows of one block of the result, a multiple of every kernel's panel: two blocks of packed rows of
-// depth kDepth stay in the second-level cache. With many threads blocks are smaller, so that there are
+// depth kProductDepth stay in the second-level cache. With many threads blocks are smaller, so that there are
 // enough of them. Entries do not depend on the block they are computed in.
 constexpr std::size_t kLargeBlock = 192;
 constexpr std::size_t kSmallBlock = 96;
-
-constexpr std::size_t kMaxPanel = 48;
-
-struct PackedRows {
-    const float* data;
-    std::size_t n;      // rows
-    std::size_t width;  // depth of a panel
-};
-
-// Writes one panel: normalised rows first ... first + panel - 1, zeros where there are none.
-void pack_panel(const FeatureView& features, std::span<const TokenIndex> rows, std::size_t n,
-                std::size_t first, const double* inverse_norms, const Kernels& kernels, float* out) {
-    const float* pointers[kMaxPanel] = {};
-    const std::size_t n_rows = std::min(kernels.panel, n - first);
-    for (std::size_t i = 0; i < n_rows; ++i) {
-        const std::size_t row = rows.empty() ? first + i : rows[first + i];
-        pointers[i] = features.data + row * features.stride;
-    }
-    kernels.pack_rows(pointers, inverse_norms + first, n_rows, kernels.panel, features.width, out);
-}
 
 // One tile of kTileRows x panel entries, clipped at the edge of the matrix.
 void clipped_tile(const Kernels& kernels, std::size_t depth, const float* a, const float* b,
@@ -54,8 +29,8 @@ void clipped_tile(const Kernels& kernels, std::size_t depth, const float* a, con
 }
 
 // Adds the products of depth k_begin ... k_end - 1 to the entries (rows of panel p) x (rows of panel q).
-void multiply_panels(const PackedRows& packed, const Kernels& kernels, std::size_t p, std::size_t q,
-                     std::size_t k_begin, std::size_t k_end, float* out, std::size_t out_stride) {
+void add_panel_product(const PackedRows& packed, const Kernels& kernels, std::size_t p, std::size_t q,
+                       std::size_t k_begin, std::size_t k_end, float* out, std::size_t out_stride) {
     const std::size_t panel = kernels.panel;
     const float* a = packed.data + (p * packed.width + k_begin) * panel;
     const float* b = packed.data + (q * packed.width + k_begin) * panel;
@@ -81,11 +56,11 @@ void multiply_block(const PackedRows& packed, const Kernels& kernels, std::size_
     const std::size_t q_begin = block_column * panels_per_block;
     const std::size_t p_end = std::min(n_panels, p_begin + panels_per_block);
     const std::size_t q_end = std::min(n_panels, q_begin + panels_per_block);
-    for (std::size_t k = 0; k < packed.width; k += kDepth) {
-        const std::size_t k_end = std::min(packed.width, k + kDepth);
+    for (std::size_t k = 0; k < packed.width; k += kProductDepth) {
+        const std::size_t k_end = std::min(packed.width, k + kProductDepth);
         for (std::size_t q = q_begin; q < q_end; ++q) {
             for (std::size_t p = p_begin; p < std::min(p_end, q + 1); ++p) {
-                multiply_panels(packed, kernels, p, q, k, k_end, out, out_stride);
+                add_panel_product(packed, kernels, p, q, k, k_end, out, out_stride);
             }
         }
     }
@@ -96,32 +71,6 @@ void multiply_block(const PackedRows& packed, const Kernels& kernels, std::size_
             out[column * out_stride + row] = out[row * out_stride + column];
         }
     }
-}
-
-// Fills buffers.inverse_norms; names the first row that holds NaN or infinity.
-Status measure_rows(const FeatureView& features, std::span<const TokenIndex> rows, std::size_t n,
-                    const Kernels& kernels, ThreadPool* pool, SelectWorkspace::Buffers& buffers) {
-    buffers.inverse_norms.resize(n);
-    constexpr std::size_t kRowsPerPart = 32;
-    run_parts(pool, (n + kRowsPerPart - 1) / kRowsPerPart, [&](std::size_t part) {
-        for (std::size_t i = part * kRowsPerPart; i < std::min(n, (part + 1) * kRowsPerPart); ++i) {
-            const std::size_t row = rows.empty() ? i : rows[i];
-            const double square = kernels.squared_norm(features.data + row * features.stride, features.width);
-            buffers.inverse_norms[i] = square == 0.0 ? 0.0 : 1.0 / std::sqrt(square);
-        }
-    });
-    for (std::size_t i = 0; i < n; ++i) {
-        // The inverse of infinity is 0, as for a zero vector: look at the row again.
-        const std::size_t row = rows.empty() ? i : rows[i];
-        const bool is_finite =
-            buffers.inverse_norms[i] > 0.0 ||
-            kernels.squared_norm(features.data + row * features.stride, features.width) == 0.0;
-        if (!is_finite) {
-            return {Code::InvalidArgument,
-                    "the features of token " + std::to_string(row) + " hold NaN or infinity"};
-        }
-    }
-    return ok_status();
 }
 
 }  // namespace
@@ -146,21 +95,9 @@ Status gram_of_rows(const FeatureView& features, std::span<const TokenIndex> row
                     SelectWorkspace::Buffers& buffers, const Kernels& kernels, ThreadPool* pool, float* out,
                     std::size_t out_stride) {
     const std::size_t n = rows.empty() ? features.rows : rows.size();
-    CLASP_RETURN_IF_ERROR(measure_rows(features, rows, n, kernels, pool, buffers));
-
-    const std::size_t n_panels = (n + kernels.panel - 1) / kernels.panel;
-    const auto packed_size = base::checked_multiply(n_panels * kernels.panel, features.width);
-    if (!packed_size || *packed_size > buffers.packed.max_size()) {
-        return {Code::TooLarge,
-                "features of width " + std::to_string(features.width) + " do not fit in memory"};
-    }
-    buffers.packed.resize(*packed_size);
-    run_parts(pool, n_panels, [&](std::size_t p) {
-        pack_panel(features, rows, n, p * kernels.panel, buffers.inverse_norms.data(), kernels,
-                   buffers.packed.data() + p * kernels.panel * features.width);
-    });
-
-    const PackedRows packed = {buffers.packed.data(), n, features.width};
+    CLASP_RETURN_IF_ERROR(measure_rows(features, rows, kernels, pool, buffers));
+    PackedRows packed;
+    CLASP_RETURN_IF_ERROR(pack_unit_rows(features, rows, kernels, pool, buffers, buffers.packed, packed));
     const std::size_t block_rows = pool != nullptr && pool->size() > 2 ? kSmallBlock : kLargeBlock;
     const std::size_t n_blocks = (n + block_rows - 1) / block_rows;
     run_parts(pool, n_blocks * (n_blocks + 1) / 2, [&](std::size_t part) {

@@ -8,8 +8,10 @@
 #include <string>
 
 #include "select/candidates.h"
+#include "select/feature_space.h"
 #include "select/gram.h"
 #include "select/medoids.h"
+#include "select/packed_rows.h"
 #include "select/pivots.h"
 #include "select/spherical_kmeans.h"
 #include "select/workspace.h"
@@ -120,6 +122,18 @@ void keep_all(std::span<const TokenIndex> live, std::size_t n_live, SelectPlan& 
     plan.reasons.assign(n_live, KeepReason::All);
 }
 
+void list_seeds(const Buffers& buffers, SelectPlan& plan) {
+    for (const std::uint32_t candidate : buffers.seeds)
+        plan.seeds.push_back(buffers.candidate_tokens[candidate]);
+}
+
+void list_coverage(Buffers& buffers, SelectPlan& plan) {
+    std::sort(buffers.chosen.begin(), buffers.chosen.end());
+    for (const std::uint32_t candidate : buffers.chosen) {
+        plan.coverage.push_back(buffers.candidate_tokens[candidate]);
+    }
+}
+
 // Stage II: n_slots coverage tokens among the candidates, left in plan.coverage.
 void choose_coverage(const GramView& gram, std::size_t n_slots, const SelectOptions& options,
                      const Kernels& kernels, ThreadPool* pool, Buffers& buffers, Stopwatch& watch,
@@ -132,8 +146,7 @@ void choose_coverage(const GramView& gram, std::size_t n_slots, const SelectOpti
         selection::redundancy_to_mean(similarities, kernels, buffers);
     }
     selection::choose_seeds(n_slots, options.seed, similarities.one, buffers);
-    for (const std::uint32_t candidate : buffers.seeds)
-        plan.seeds.push_back(buffers.candidate_tokens[candidate]);
+    list_seeds(buffers, plan);
     plan.timings.seeds_ms = watch.lap();
 
     if (options.iterations > 0) {
@@ -145,11 +158,31 @@ void choose_coverage(const GramView& gram, std::size_t n_slots, const SelectOpti
     } else {
         buffers.chosen.assign(buffers.seeds.begin(), buffers.seeds.end());
     }
-    std::sort(buffers.chosen.begin(), buffers.chosen.end());
-    for (const std::uint32_t candidate : buffers.chosen) {
-        plan.coverage.push_back(buffers.candidate_tokens[candidate]);
-    }
+    list_coverage(buffers, plan);
     plan.timings.medoids_ms = watch.lap();
+}
+
+// The same from the features, for many tokens.
+Status choose_coverage_of_features(const FeatureView& features, std::size_t n_slots,
+                                   const SelectOptions& options, const Kernels& kernels, ThreadPool* pool,
+                                   Buffers& buffers, Stopwatch& watch, SelectPlan& plan) {
+    selection::FeatureSpace space(features, kernels, pool, buffers);
+    CLASP_RETURN_IF_ERROR(space.pack(plan.pivots));
+    space.find_redundancy(plan.pivots.size());
+    selection::choose_seeds(n_slots, options.seed, space.one(), buffers);
+    list_seeds(buffers, plan);
+    plan.timings.seeds_ms = watch.lap();
+    if (options.iterations > 0) {
+        plan.iterations = space.cluster(options.iterations, plan.objective);
+        plan.timings.clusters_ms = watch.lap();
+        space.choose_medoids();
+        space.fill_slots(n_slots, !plan.pivots.empty());
+    } else {
+        buffers.chosen.assign(buffers.seeds.begin(), buffers.seeds.end());
+    }
+    list_coverage(buffers, plan);
+    plan.timings.medoids_ms = watch.lap();
+    return ok_status();
 }
 
 void merge_kept(SelectPlan& plan) {
@@ -167,11 +200,18 @@ Status select_tokens(const SelectInput& input, const SelectOptions& options, Buf
                      ThreadPool* pool, SelectPlan& plan) {
     const Kernels& kernels = selection::active_kernels();
     Stopwatch watch;
+    const std::size_t n_live = input.scores.size();
+    const bool has_matrix = input.features.data == nullptr || n_live <= options.gram_limit;
     GramView gram;
-    CLASP_RETURN_IF_ERROR(provide_gram(input, kernels, pool, buffers, gram));
+    if (has_matrix) {
+        CLASP_RETURN_IF_ERROR(provide_gram(input, kernels, pool, buffers, gram));
+    } else {
+        buffers.live_rows.resize(n_live);
+        std::iota(buffers.live_rows.begin(), buffers.live_rows.end(), 0U);
+        CLASP_RETURN_IF_ERROR(selection::measure_rows(input.features, input.live, kernels, pool, buffers));
+    }
     (input.features.data != nullptr ? plan.timings.gram_ms : plan.timings.pivots_ms) = watch.lap();
 
-    const std::size_t n_live = input.scores.size();
     if (options.budget >= n_live) {
         keep_all(input.live, n_live, plan);
         return ok_status();
@@ -185,8 +225,12 @@ Status select_tokens(const SelectInput& input, const SelectOptions& options, Buf
     }
     plan.timings.pivots_ms += watch.lap();
 
-    if (n_pivots < options.budget) {
-        choose_coverage(gram, options.budget - n_pivots, options, kernels, pool, buffers, watch, plan);
+    const std::size_t n_slots = options.budget - n_pivots;
+    if (n_slots > 0 && has_matrix) {
+        choose_coverage(gram, n_slots, options, kernels, pool, buffers, watch, plan);
+    } else if (n_slots > 0) {
+        CLASP_RETURN_IF_ERROR(choose_coverage_of_features(input.features, n_slots, options, kernels, pool,
+                                                          buffers, watch, plan));
     }
     merge_kept(plan);
     return ok_status();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "select/clusters.h"
 #include "select/direction.h"
 #include "select/parallel.h"
 
@@ -37,13 +38,7 @@ class Kmeans {
             b_.centre_scales[k] =
                 direction_scale(b_.centre_rows[k], {&b_.seeds[k], 1}, similarities_.one).value_or(0.0F);
         }
-        b_.assignment.assign(similarities_.n, static_cast<std::uint32_t>(n_clusters_));
-        b_.next_assignment.resize(similarities_.n);
-        b_.best.resize(similarities_.n);
-        b_.member_begin.resize(n_clusters_ + 1);
-        b_.members.resize(similarities_.n);
-        b_.changed.resize(n_clusters_ + 1);
-        b_.pending.resize(n_clusters_);
+        start_clusters(similarities_.n, n_clusters_, b_);
     }
 
     // Eq. kmeans-assign into next_assignment. Returns J of the current centres.
@@ -58,27 +53,11 @@ class Kmeans {
         return objective;
     }
 
-    // Takes the new assignment over. False if it is the old one.
-    bool take_assignment() {
-        std::fill(b_.changed.begin(), b_.changed.end(), std::uint8_t{0});
-        bool any = false;
-        for (std::size_t t = 0; t < similarities_.n; ++t) {
-            if (b_.assignment[t] == b_.next_assignment[t]) continue;
-            b_.changed[b_.assignment[t]] = 1;
-            b_.changed[b_.next_assignment[t]] = 1;
-            any = true;
-        }
-        if (!any) return false;
-        b_.assignment.swap(b_.next_assignment);
-        list_members();
-        return true;
-    }
-
     // Eq. kmeans-update for the clusters whose members changed. The others would get the same sums.
     void move_centres() {
         std::size_t n_pending = 0;
         for (std::uint32_t k = 0; k < n_clusters_; ++k) {
-            const std::span<const std::uint32_t> members = members_of(k);
+            const std::span<const std::uint32_t> members = members_of(b_, k);
             if (b_.changed[k] == 0 || members.empty()) continue;
             if (members.size() == 1) {
                 move_centre(k, similarities_.row(members[0]));
@@ -92,27 +71,9 @@ class Kmeans {
     }
 
    private:
-    [[nodiscard]] std::span<const std::uint32_t> members_of(std::size_t k) const {
-        return std::span(b_.members).subspan(b_.member_begin[k], b_.member_begin[k + 1] - b_.member_begin[k]);
-    }
-
-    void list_members() {
-        std::fill(b_.member_begin.begin(), b_.member_begin.end(), 0U);
-        for (const std::uint32_t k : b_.assignment) ++b_.member_begin[k];
-        std::uint32_t end = 0;
-        for (std::uint32_t& begin : b_.member_begin) {
-            end += begin;
-            begin = end;
-        }
-        // Filled from the back, each begin moves from its cluster's end to its cluster's begin.
-        for (std::size_t t = similarities_.n; t-- > 0;) {
-            b_.members[--b_.member_begin[b_.assignment[t]]] = static_cast<std::uint32_t>(t);
-        }
-    }
-
     // False, and no change, if the sum has no direction.
     bool move_centre(std::size_t k, const std::int32_t* sums) {
-        const std::optional<float> scale = direction_scale(sums, members_of(k), similarities_.one);
+        const std::optional<float> scale = direction_scale(sums, members_of(b_, k), similarities_.one);
         if (!scale) return false;
         b_.centre_rows[k] = sums;
         b_.centre_scales[k] = *scale;
@@ -122,11 +83,11 @@ class Kmeans {
     void move_group(std::span<const std::uint32_t> clusters) {
         std::int32_t** spare = b_.owned_rows.data() + n_clusters_;
         std::size_t n_members = 0;
-        for (const std::uint32_t k : clusters) n_members += members_of(k).size();
+        for (const std::uint32_t k : clusters) n_members += members_of(b_, k).size();
         const std::size_t n = similarities_.n;
         for_blocks(pool_, n, n * n_members, [&](std::size_t begin, std::size_t end) {
             for (std::size_t i = 0; i < clusters.size(); ++i) {
-                const std::span<const std::uint32_t> members = members_of(clusters[i]);
+                const std::span<const std::uint32_t> members = members_of(b_, clusters[i]);
                 kernels_.sum_rows(similarities_.data + begin, similarities_.stride, members.data(),
                                   members.size(), end - begin, spare[i] + begin);
             }
@@ -150,14 +111,7 @@ std::uint32_t spherical_kmeans(const Similarities& similarities, std::uint32_t m
                                std::vector<double>& objective) {
     Kmeans kmeans(similarities, kernels, pool, buffers);
     kmeans.start();
-    kmeans.find_nearest();
-    for (std::uint32_t iteration = 1;; ++iteration) {
-        const bool is_settled = !kmeans.take_assignment();
-        if (!is_settled) kmeans.move_centres();
-        // J after this iteration falls out of the next one's search for the nearest centres.
-        objective.push_back(is_settled ? objective.back() : kmeans.find_nearest());
-        if (is_settled || iteration == max_iterations) return iteration;
-    }
+    return run_kmeans(kmeans, max_iterations, buffers, objective);
 }
 
 }  // namespace clasp::selection

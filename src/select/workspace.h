@@ -31,6 +31,12 @@ struct Similarities {
     [[nodiscard]] const std::int32_t* row(std::size_t candidate) const { return data + candidate * stride; }
 };
 
+// What products of some rows with others work in, see for_chosen_products().
+struct ChosenRows {
+    std::vector<float> of_b;      // the chosen rows on the right
+    std::vector<float> panels_a;  // a panel of chosen rows on the left for each thread
+};
+
 }  // namespace clasp::selection
 
 namespace clasp {
@@ -69,6 +75,16 @@ struct SelectWorkspace::Buffers {
     std::vector<std::uint32_t> members;            // candidates by cluster, rising within
     std::vector<std::uint8_t> changed;             // per cluster
     std::vector<std::uint32_t> pending;            // clusters whose sum has to be computed
+
+    // the same from features, without a matrix of similarities
+    std::vector<float> packed_centres;  // centres, or other rows that candidates are compared with, as packed
+    std::vector<double> centre_sum;     // of one cluster; of the features' width
+    std::vector<double> unit_row;       // of one candidate
+    selection::ChosenRows chosen_rows;
+    std::vector<std::uint32_t> moved;       // centres that are not where they were when last compared
+    std::vector<std::uint8_t> has_moved;    // per centre
+    std::vector<std::uint32_t> followers;   // candidates whose centre moved
+    std::vector<std::uint32_t> bystanders;  // the others
 
     // medoids
     std::vector<std::uint8_t> is_chosen;  // per candidate

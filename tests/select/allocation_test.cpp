@@ -60,8 +60,11 @@ TEST(Allocation, NoneAfterTheFirstCallOfASize) {
 
     const auto use = [&](double split) {
         const SelectOptions options = {.budget = 60, .split = split, .seed = 3};
+        SelectOptions on_features = options;
+        on_features.gram_limit = 0;
         return gram(from_features.features, workspace, &pool, matrix.data(), 150).ok() &&
                select(from_features, options, workspace, &pool, plan).ok() &&
+               select(from_features, on_features, workspace, &pool, plan).ok() &&
                select(from_gram, options, workspace, &pool, plan).ok();
     };
     for (const double split : {0.0, 0.4, 1.0}) ASSERT_TRUE(use(split));
