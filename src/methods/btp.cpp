@@ -135,8 +135,8 @@ std::vector<TokenIndex> diverse(const GramView& cosines, std::vector<TokenIndex>
     return chosen;
 }
 
-std::vector<TokenIndex> spread_out(std::span<const TokenIndex> patches, PatchGrid grid, std::size_t count) {
-    const std::size_t columns = std::max<std::size_t>(grid.columns, 1);
+std::vector<TokenIndex> spread_out(std::span<const TokenIndex> patches, Grid grid, std::size_t count) {
+    const std::size_t columns = std::max<std::size_t>(grid.width, 1);
     const auto distance = [&](TokenIndex a, TokenIndex b) {
         const auto apart = [](std::size_t x, std::size_t y) { return x > y ? x - y : y - x; };
         return apart(a / columns, b / columns) + apart(a % columns, b % columns);

@@ -22,13 +22,13 @@ std::vector<TokenIndex> diverse(const GramView& cosines, std::vector<TokenIndex>
 
 // `count` of the patches, spread over the grid: starting with the first, again and again the one whose
 // smallest Manhattan distance to those taken is largest. Positions into `patches`, rising.
-std::vector<TokenIndex> spread_out(std::span<const TokenIndex> patches, PatchGrid grid, std::size_t count);
+std::vector<TokenIndex> spread_out(std::span<const TokenIndex> patches, Grid grid, std::size_t count);
 
 struct BtpInput {
     std::span<const float> scores;        // attention logits of the last token
     GramView cosines;                     // of the hidden states
     std::span<const TokenIndex> patches;  // of each token
-    PatchGrid grid;
+    Grid grid;
 };
 
 // The choice at stage 0, 1 or 2 (and later ones like 2): exactly `keep` positions, rising.

@@ -19,6 +19,7 @@ class DualRun : public MethodRun {
     Status at_stage(const StageInput& input, Plan& plan) override {
         SelectInput request;
         request.gram = input.gram;
+        request.features = input.features;
         request.live = input.live;
         request.scores = input.seen.scores.values();
         SelectOptions options;

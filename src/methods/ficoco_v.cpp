@@ -183,8 +183,8 @@ class FicocoRun : public MethodRun {
         block.stride = input.n_rows;
         block.class_logits = input.logits.subspan(1, input.n_rows - 1);
         block.origins = origins_;
-        block.rows = input.grid.rows;
-        block.columns = input.grid.columns;
+        block.rows = input.grid.height;
+        block.columns = input.grid.width;
         CLASP_ASSIGN_OR_RETURN(const Plan patches,
                                ficoco_step(block, origins_.size() - left[number], options_));
         plan.keep(0, Reason::Coverage);

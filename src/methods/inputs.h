@@ -7,20 +7,13 @@
 #include <span>
 #include <vector>
 
+#include "clasp/grid.h"
 #include "clasp/schedule.h"
 #include "clasp/select.h"
 #include "clasp/thread_pool.h"
 #include "methods/stage_signals.h"
 
 namespace clasp::methods {
-
-// The grid of an image's patches, in reading order.
-struct PatchGrid {
-    std::size_t rows = 0;
-    std::size_t columns = 0;
-
-    [[nodiscard]] std::size_t size() const { return rows * columns; }
-};
 
 // ---- Needs ----
 
@@ -44,7 +37,7 @@ struct EncoderNeeds {
 struct BlockInput {
     std::size_t image = 0;
     std::size_t block = 0;
-    PatchGrid grid;
+    Grid grid;
     std::size_t keep = 0;  // tokens of this image that are to enter the decoder
     bool has_class_token = true;
     std::size_t n_rows = 0;
@@ -69,7 +62,7 @@ struct BlockValues {
 // Rows are patches in reading order, unless the encoder merged some.
 struct ImageInput {
     std::size_t image = 0;
-    PatchGrid grid;
+    Grid grid;
     std::size_t keep = 0;     // output tokens wanted, at least 1 and below features.rows
     std::size_t n_heads = 0;  // of the encoder
     FeatureView features;
@@ -96,7 +89,7 @@ struct StageInput {
     std::size_t stage = 0;      // number in Program::stages
     std::size_t layer = 0;
     std::size_t n_layers = 0;
-    PatchGrid grid;
+    Grid grid;
     std::span<const TokenIndex> live;    // in their order; never empty
     std::span<const TokenIndex> places;  // per token that entered: its patch, or kClassToken
     std::size_t keep = 0;                // tokens to keep, below live.size()
@@ -104,7 +97,10 @@ struct StageInput {
     std::size_t n_heads = 0;             // of the decoder
     StageSignals seen;                   // of the live tokens
     StageSignals text;                   // of the text after the last image, if the stage needs it
-    GramView gram;                       // n_entered x n_entered
+    // Of a stage that needs cosines: the matrix, n_entered x n_entered, or of many tokens (kMaxGramTokens)
+    // the tokens themselves, n_entered x width.
+    GramView gram;
+    FeatureView features;
     double split = 0.0;
     std::uint32_t iterations = 5;
     std::uint64_t seed = 0;

@@ -41,9 +41,9 @@ struct VisionShape {
 
 // What a method knows before anything is computed.
 struct Setup {
-    std::vector<PatchGrid> grids;  // one per image; images may differ
-    std::size_t n_visual = 0;      // tokens of all images
-    std::size_t n_layers = 0;      // of the decoder
+    std::vector<Grid> grids;   // one per image; images may differ
+    std::size_t n_visual = 0;  // tokens of all images
+    std::size_t n_layers = 0;  // of the decoder
     VisionShape vision;
     Budget budget;              // below n_visual
     std::vector<Stage> stages;  // instead of the budget: the user's own stages, or the policy's schedule

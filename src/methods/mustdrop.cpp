@@ -49,8 +49,8 @@ class MustdropRun : public MethodRun {
         CLASP_RETURN_IF_ERROR(gram(patches, workspace_, input.pool, cosines.data(), n));
         MustdropWindows windows;
         windows.threshold = similarity_;
-        CLASP_ASSIGN_OR_RETURN(const Plan merged, mustdrop_merge({cosines.data(), n, n}, input.grid.rows,
-                                                                 input.grid.columns, windows));
+        CLASP_ASSIGN_OR_RETURN(const Plan merged, mustdrop_merge({cosines.data(), n, n}, input.grid.height,
+                                                                 input.grid.width, windows));
         // Row 0 is the class token.
         plan.keep(0, Reason::Coverage);
         for (std::size_t i = 0; i < merged.size(); ++i) {

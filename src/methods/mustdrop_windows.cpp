@@ -9,7 +9,7 @@
 namespace clasp::methods {
 namespace {
 
-struct Grid {
+struct WindowGrid {
     std::size_t rows;
     std::size_t columns;
     std::size_t window;
@@ -67,7 +67,7 @@ float window_score(const GramView& gram, std::span<const TokenIndex> patches) {
 Result<Plan> mustdrop_merge(const GramView& gram, std::size_t rows, std::size_t columns,
                             const MustdropWindows& options) {
     CLASP_RETURN_IF_ERROR(check_input(gram, rows, columns, options));
-    const Grid grid = {rows, columns, options.window};
+    const WindowGrid grid = {rows, columns, options.window};
     std::vector<float> scores(grid.windows());
     for (std::size_t w = 0; w < scores.size(); ++w) scores[w] = window_score(gram, grid.patches(w));
 

@@ -185,7 +185,7 @@ class NuwaRun : public MethodRun {
         if (uses_norms_) multiply_by_norms(without_first(values_of(input.keys, block_)), scores);
         CLASP_ASSIGN_OR_RETURN(const CosineMatrix gram,
                                CosineMatrix::of(mean_of(input.layers).view(), input.pool));
-        const NuwaInput grid = {scores, gram.view(), input.grid.rows, input.grid.columns};
+        const NuwaInput grid = {scores, gram.view(), input.grid.height, input.grid.width};
         CLASP_ASSIGN_OR_RETURN(plan, nuwa(grid, input.keep, options_));
         return ok_status();
     }

@@ -45,7 +45,7 @@ struct StageNeeds {
     bool key_norms = false;
     Hidden hidden = Hidden::None;
     bool text = false;  // the same signals of the text after the last image too
-    bool gram = false;  // cosines of the tokens as they entered the decoder
+    bool gram = false;  // cosines of the tokens as they entered the decoder, see StageInput
 
     [[nodiscard]] bool asks_attention() const { return scores || rows != Rows::None; }
 };

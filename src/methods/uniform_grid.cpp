@@ -129,7 +129,7 @@ class UniformGridRun : public MethodRun {
 
    private:
     Status reduce(const ImageInput& input, Plan& plan) const {
-        CLASP_ASSIGN_OR_RETURN(plan, uniform_grid(input.grid.rows, input.grid.columns, input.keep, mode_));
+        CLASP_ASSIGN_OR_RETURN(plan, uniform_grid(input.grid.height, input.grid.width, input.keep, mode_));
         return ok_status();
     }
 

@@ -17,7 +17,7 @@ enum class Content : std::uint8_t {
 };
 
 struct FakeModel {
-    PatchGrid grid = {12, 12};
+    Grid grid = {12, 12};
     std::size_t n_images = 1;
     std::size_t n_layers = 32;
     std::size_t n_text = 9;  // text tokens after the image
