@@ -27,12 +27,12 @@ Status too_many_bytes(const ImageLimits& limits) {
             "the picture file exceeds the limit of " + std::to_string(limits.max_file_bytes) + " bytes"};
 }
 
-Result<Image> decode_stored(std::span<const std::uint8_t> bytes, const ImageLimits& limits,
-                            image::Work& work) {
+Result<Image> decode_stored(std::span<const std::uint8_t> bytes, const ImageLimits& limits, image::Work& work,
+                            Alpha alpha) {
     switch (sniff_image(bytes)) {
         case ImageFormat::Jpeg: return image::decode_jpeg(bytes, limits, work);
-        case ImageFormat::Png: return image::decode_png(bytes, limits, work);
-        case ImageFormat::Webp: return image::decode_webp(bytes, limits, work);
+        case ImageFormat::Png: return image::decode_png(bytes, limits, work, alpha);
+        case ImageFormat::Webp: return image::decode_webp(bytes, limits, work, alpha);
         case ImageFormat::Gif: return image::decode_gif(bytes, limits, work);
         case ImageFormat::Bmp: return image::decode_bmp(bytes, limits, work);
         case ImageFormat::Unknown: break;
@@ -85,7 +85,7 @@ Result<Image> decode_image(std::span<const std::uint8_t> bytes, const ImageOptio
     CLASP_RETURN_IF_ERROR(check_bytes(bytes, options.limits));
     try {
         image::Work work(options);
-        CLASP_ASSIGN_OR_RETURN(Image stored, decode_stored(bytes, options.limits, work));
+        CLASP_ASSIGN_OR_RETURN(Image stored, decode_stored(bytes, options.limits, work, options.alpha));
         if (!options.apply_orientation) return stored;
         return image::turn_upright(std::move(stored), work);
     } catch (const std::bad_alloc&) {

@@ -15,8 +15,8 @@ namespace clasp::image {
 using Bytes = std::span<const std::uint8_t>;
 
 Result<Image> decode_jpeg(Bytes bytes, const ImageLimits& limits, Work& work);
-Result<Image> decode_png(Bytes bytes, const ImageLimits& limits, Work& work);
-Result<Image> decode_webp(Bytes bytes, const ImageLimits& limits, Work& work);
+Result<Image> decode_png(Bytes bytes, const ImageLimits& limits, Work& work, Alpha alpha);
+Result<Image> decode_webp(Bytes bytes, const ImageLimits& limits, Work& work, Alpha alpha);
 Result<Image> decode_gif(Bytes bytes, const ImageLimits& limits, Work& work);
 Result<Image> decode_bmp(Bytes bytes, const ImageLimits& limits, Work& work);
 

@@ -95,8 +95,29 @@ Status open_container(Bytes bytes, const ImageLimits& limits, Container& contain
     return container.demuxer == nullptr ? damaged("the container is damaged") : ok_status();
 }
 
+// Over the white that is there, rounded as Pillow rounds.
+Status paint_on_white(const WebPIterator& frame, Image& image) {
+    const auto width = static_cast<std::size_t>(frame.width);
+    std::vector<std::uint8_t> rgba(width * static_cast<std::size_t>(frame.height) * 4);
+    if (WebPDecodeRGBAInto(frame.fragment.bytes, frame.fragment.size, rgba.data(), rgba.size(),
+                           static_cast<int>(width * 4)) == nullptr) {
+        return damaged(reason_of(VP8_STATUS_BITSTREAM_ERROR));
+    }
+    for (std::size_t i = 0; i < rgba.size() / 4; ++i) {
+        const std::size_t x = static_cast<std::size_t>(frame.x_offset) + i % width;
+        const std::size_t y = static_cast<std::size_t>(frame.y_offset) + i / width;
+        const std::uint32_t alpha = rgba[4 * i + 3];
+        for (std::size_t c = 0; c < 3; ++c) {
+            const std::uint32_t sum = rgba[4 * i + c] * alpha + 255U * (255U - alpha) + 128U;
+            image.rgb[(y * static_cast<std::size_t>(image.width) + x) * 3 + c] =
+                static_cast<std::uint8_t>((sum + (sum >> 8)) >> 8);
+        }
+    }
+    return ok_status();
+}
+
 // Black where the frame does not reach, as Pillow shows the dropped alpha of an empty canvas.
-Status paint_frame(const WebPIterator& frame, Image& image) {
+Status paint_frame(const WebPIterator& frame, Alpha alpha, Image& image) {
     if (frame.complete == 0) return damaged(reason_of(VP8_STATUS_NOT_ENOUGH_DATA));
     if (frame.x_offset < 0 || frame.y_offset < 0 || frame.width <= 0 || frame.height <= 0 ||
         frame.width > image.width - frame.x_offset || frame.height > image.height - frame.y_offset) {
@@ -108,6 +129,7 @@ Status paint_frame(const WebPIterator& frame, Image& image) {
         width != frame.width || height != frame.height) {
         return damaged("its first frame is not of the size that the container says");
     }
+    if (alpha == Alpha::OnWhite && frame.has_alpha != 0) return paint_on_white(frame, image);
     const std::size_t stride = static_cast<std::size_t>(image.width) * 3;
     const std::size_t offset =
         static_cast<std::size_t>(frame.y_offset) * stride + static_cast<std::size_t>(frame.x_offset) * 3;
@@ -136,7 +158,7 @@ Result<StoredHeader> read_webp_header(Bytes bytes, const ImageLimits& limits, Wo
     return StoredHeader{container.width(), container.height(), stored_orientation(container.demuxer.get())};
 }
 
-Result<Image> decode_webp(Bytes bytes, const ImageLimits& limits, Work& work) {
+Result<Image> decode_webp(Bytes bytes, const ImageLimits& limits, Work& work, Alpha alpha) {
     Container container;
     CLASP_RETURN_IF_ERROR(open_container(bytes, limits, container));
     const auto& demuxer = container.demuxer;
@@ -149,9 +171,10 @@ Result<Image> decode_webp(Bytes bytes, const ImageLimits& limits, Work& work) {
     }
     // The library decodes in one go.
     if (!work.spend(4 * width * height + bytes.size() * kPackedByteWork)) return work.status();
-    CLASP_ASSIGN_OR_RETURN(Image image, make_image(width, height, 0));
+    const bool is_laid_on_white = alpha == Alpha::OnWhite && frame.iterator.has_alpha != 0;
+    CLASP_ASSIGN_OR_RETURN(Image image, make_image(width, height, is_laid_on_white ? 255 : 0));
     image.format = ImageFormat::Webp;
-    CLASP_RETURN_IF_ERROR(paint_frame(frame.iterator, image));
+    CLASP_RETURN_IF_ERROR(paint_frame(frame.iterator, alpha, image));
     image.orientation = stored_orientation(demuxer.get());
     if (container.is_long)
         image.warnings.emplace_back("the WebP container says that it is longer than the file");
