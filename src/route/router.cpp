@@ -118,8 +118,13 @@ struct Router::State {
         for (std::size_t i = 0; i < decision.scores.size(); ++i) {
             if (i != winner) others += decision.scores[i];
         }
+        const std::size_t n_others = decision.scores.size() - 1;
+        if (n_others == 0) confidence = 1.0f;
         for (float& score : decision.scores) {
-            score *= others > 0.0f ? (1.0f - confidence) / others : 0.0f;
+            // Where the classifier sees nothing elsewhere, no class has a better claim than another.
+            score = others > 0.0f   ? score * ((1.0f - confidence) / others)
+                    : n_others > 0 ? (1.0f - confidence) / static_cast<float>(n_others)
+                                   : 0.0f;
         }
         decision.scores[winner] = confidence;
         decision.class_id = taxonomy.classes[winner].id;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <numeric>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -55,7 +56,21 @@ TEST(Languages, QuestionWordsDecideInEachLanguage) {
             const RouteDecision decision = builtin().route(question);
             EXPECT_EQ(decision.by, RoutedBy::Rules) << language.name << ": " << question;
             EXPECT_EQ(decision.intent, intent) << language.name << ": " << question << decision.reason;
+            // Also where the rule names the default class, in which all the rest would lie.
+            EXPECT_NEAR(std::accumulate(decision.scores.begin(), decision.scores.end(), 0.0f), 1.0f, 1e-4f)
+                << language.name << ": " << question;
         }
+    }
+}
+
+// The same asked in other words, as people do.
+TEST(Languages, CommonQuestionsAreDecidedHoweverTheyAreWorded) {
+    const auto lines = lines_of("foreign.jsonl");
+    ASSERT_GE(lines.size(), 15u);
+    for (const auto& line : lines) {
+        const RouteDecision decision = builtin().route(line["text"].get<std::string>().value());
+        EXPECT_EQ(decision.by, RoutedBy::Rules) << line << decision.reason;
+        EXPECT_EQ(decision.intent, line["intent"].get<std::string>().value()) << line << decision.reason;
     }
 }
 

@@ -174,6 +174,19 @@ TEST(UserTaxonomy, OwnClassesOnBuiltinIntentsKeepTheClassifier) {
     EXPECT_EQ(router->route("What color is the bird?").class_name, "rest");
 }
 
+TEST(UserTaxonomy, OneClassIsAlwaysCertain) {
+    RouterOptions options;
+    options.taxonomy_json = R"({"version": 1, "name": "one", "default": 0,
+        "classes": [{"id": 0, "name": "all"}],
+        "rules": [{"name": "tax", "intent": "all", "reason": "r", "patterns": ["vat"], "confidence": 0.7}]})";
+    const auto router = Router::create(options);
+    ASSERT_TRUE(router.ok()) << router.status().message();
+    const RouteDecision decision = router->route("vat?");
+    EXPECT_EQ(decision.by, RoutedBy::Rules);
+    EXPECT_EQ(decision.scores, std::vector<float>{1.0f});
+    EXPECT_EQ(decision.confidence, 1.0f);
+}
+
 TEST(UserTaxonomy, WithNothingToDecideByIsRefused) {
     RouterOptions options;
     options.taxonomy_json =
