@@ -1,11 +1,15 @@
 // Measures the decoder's products beside ggml's over the same weights, in one process, taking turns, on one
 // thread.
-//   clasp_decoder_gemm [--types q4_0,q4_K,...] [--shapes 4096x4096,...] [--rows 1,4,...] [--repeats N]
+//   clasp_decoder_gemm [--types q4_0,q4_K,...,f16,bf16] [--shapes 4096x4096,...] [--rows 1,4,...]
+//                      [--repeats N]
 // A shape is outputs x inputs. A product includes the rounding of its inputs, as ggml's does. Times are
 // processor time, the best of N; ggml runs in the modules for each set of kernels that lie beside it
 // (haswell: AVX2 alone), in the layout that it likes best. Prints one JSON object; figures are 1e9 operations
-// a second, a multiplication and an addition counted as two. Weights come from memory, not from caches.
+// a second, a multiplication and an addition counted as two. Weights come from memory, not from caches. f16
+// and bf16 are multiplied in the 16-bit integers of vision towers, which decoders do not use; "error" is then
+// the root mean square difference from float64 over that of the values, ggml's first.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -21,14 +25,19 @@
 #include "int_peak.h"
 #include "model/backend.h"
 #include "model/ggml_libraries.h"
+#include "model/packed_matrix.h"
 #include "model/quant_matrix.h"
 
 namespace {
 
 using clasp::bench::processor_ns;
 using clasp::model::KernelSet;
+using clasp::model::PackedMatrix;
 using clasp::model::QuantMatrix;
 using clasp::model::QuantRows;
+
+// Of random weights: time does not depend on values.
+constexpr std::size_t kDifferentRows = 64;
 
 struct Settings {
     std::string types = "q4_0,q4_K,q5_K,q6_K,q8_0";
@@ -40,7 +49,10 @@ struct Settings {
 const char* name_of(KernelSet kernels) {
     switch (kernels) {
         case KernelSet::Avx512: return "avx512";
+        case KernelSet::Vnni256: return "vnni256";
         case KernelSet::Avx2: return "avx2";
+        case KernelSet::I8mm: return "i8mm";
+        case KernelSet::Dotprod: return "dotprod";
         default: return "scalar";
     }
 }
@@ -96,8 +108,13 @@ class Theirs {
         forget_caches();
         const double begin = processor_ns();
         ggml_backend_graph_compute(backend_.get(), graph);
-        return processor_ns() - begin;
+        const double elapsed = processor_ns() - begin;
+        y_.resize(static_cast<std::size_t>(ggml_nelements(product)));
+        ggml_backend_tensor_get(product, y_.data(), 0, ggml_nbytes(product));
+        return elapsed;
     }
+    // Of the last run.
+    [[nodiscard]] const std::vector<float>& y() const { return y_; }
 
    private:
     struct Free {
@@ -127,6 +144,7 @@ class Theirs {
     Context context_;
     Buffer buffer_;
     ggml_tensor* weight_ = nullptr;
+    std::vector<float> y_;
 };
 
 std::vector<Theirs> load_modules() {
@@ -147,10 +165,12 @@ std::vector<Theirs> load_modules() {
 
 struct Ours {
     std::unique_ptr<QuantMatrix> matrix;
-    std::vector<std::uint8_t> memory;
-    std::vector<float> y;
+    std::unique_ptr<PackedMatrix> wide;  // of types that are not quantised, instead
+    std::vector<std::uint8_t> memory = {};
+    std::vector<float> y = {};
 
     double run(const std::vector<float>& x, std::size_t n_rows, KernelSet kernels) {
+        if (wide != nullptr) return run_wide(x, n_rows, kernels);
         QuantRows rows = {matrix->n_inputs(), n_rows, matrix->format().rows, nullptr};
         memory.resize(rows.bytes() + 64);
         rows.memory = memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64;
@@ -161,7 +181,56 @@ struct Ours {
         matrix->multiply(rows, nullptr, 0, 1, y.data(), kernels);
         return processor_ns() - begin;
     }
+
+    double run_wide(const std::vector<float>& x, std::size_t n_rows, KernelSet kernels) {
+        memory.resize(PackedMatrix::packed_rows_bytes(wide->n_inputs(), n_rows));
+        y.resize(n_rows * wide->n_outputs());
+        forget_caches();
+        const double begin = processor_ns();
+        PackedMatrix::pack_rows(x.data(), wide->n_inputs(), n_rows, 0, 1, memory.data());
+        wide->multiply(memory.data(), n_rows, nullptr, clasp::model::Epilogue::None, 0, 1, y.data(), kernels);
+        return processor_ns() - begin;
+    }
 };
+
+// Null where the type is in neither form.
+Ours pack(ggml_type type, std::size_t n_inputs, std::size_t n_outputs,
+          const std::vector<std::uint8_t>& stored) {
+    Ours ours = {};
+    const clasp::model::QuantFormat* format = clasp::model::find_quant_format(type);
+    if (format != nullptr) {
+        ours.matrix = QuantMatrix::create(*format, n_inputs, n_outputs);
+        if (ours.matrix != nullptr) ours.matrix->pack(stored.data(), 0, ours.matrix->n_panels());
+    } else if ((type == GGML_TYPE_F16 || type == GGML_TYPE_BF16) && PackedMatrix::fits(n_inputs, n_outputs)) {
+        ours.wide = PackedMatrix::create(n_inputs, n_outputs);
+        std::vector<float> row(n_inputs);
+        for (std::size_t i = 0; ours.wide != nullptr && i < n_outputs; ++i) {
+            ggml_get_type_traits(type)->to_float(stored.data() + i * n_inputs * 2, row.data(),
+                                                 static_cast<std::int64_t>(n_inputs));
+            ours.wide->set_row(i, row.data());
+        }
+    }
+    return ours;
+}
+
+// Of the first row's products, relative, against float64.
+double error_of(const std::vector<float>& y, ggml_type type, const std::vector<std::uint8_t>& stored,
+                const std::vector<float>& x, std::size_t n_inputs) {
+    const std::size_t row_bytes = ggml_row_size(type, static_cast<std::int64_t>(n_inputs));
+    std::vector<float> row(n_inputs);
+    double difference = 0.0;
+    double total = 0.0;
+    for (std::size_t output = 0; output < kDifferentRows; ++output) {
+        ggml_get_type_traits(type)->to_float(stored.data() + output * row_bytes, row.data(),
+                                             static_cast<std::int64_t>(n_inputs));
+        double wanted = 0.0;
+        for (std::size_t i = 0; i < n_inputs; ++i)
+            wanted += static_cast<double>(row[i]) * static_cast<double>(x[i]);
+        difference += std::pow(static_cast<double>(y[output]) - wanted, 2);
+        total += wanted * wanted;
+    }
+    return std::sqrt(difference / total);
+}
 
 bool parse(int argc, char** argv, Settings& settings) {
     if (argc % 2 == 0) return false;
@@ -190,8 +259,7 @@ ggml_type type_named(const std::string& name) {
 }
 
 std::vector<std::uint8_t> random_weights(ggml_type type, std::size_t n_inputs, std::size_t n_outputs) {
-    // Few different rows are enough: time does not depend on values.
-    constexpr std::size_t kRows = 16;
+    constexpr std::size_t kRows = kDifferentRows;
     std::mt19937 random(1);
     std::normal_distribution<float> normal;
     std::vector<float> values(kRows * n_inputs);
@@ -239,9 +307,8 @@ int main(int argc, char** argv) {
     const char* comma = "";
     for (const std::string& type_name : split(settings.types)) {
         const ggml_type type = type_named(type_name);
-        const clasp::model::QuantFormat* format = clasp::model::find_quant_format(type);
-        if (format == nullptr) {
-            std::fprintf(stderr, "no products for %s\n", type_name.c_str());
+        if (type == GGML_TYPE_COUNT) {
+            std::fprintf(stderr, "no type %s\n", type_name.c_str());
             return 2;
         }
         for (const std::string& shape : split(settings.shapes)) {
@@ -249,9 +316,11 @@ int main(int argc, char** argv) {
             const auto n_inputs =
                 static_cast<std::size_t>(std::atoll(shape.substr(shape.find('x') + 1).c_str()));
             const std::vector<std::uint8_t> stored = random_weights(type, n_inputs, n_outputs);
-            Ours ours = {QuantMatrix::create(*format, n_inputs, n_outputs), {}, {}};
-            if (ours.matrix == nullptr) return 1;
-            ours.matrix->pack(stored.data(), 0, ours.matrix->n_panels());
+            Ours ours = pack(type, n_inputs, n_outputs, stored);
+            if (ours.matrix == nullptr && ours.wide == nullptr) {
+                std::fprintf(stderr, "no products for %s\n", type_name.c_str());
+                return 2;
+            }
             for (Theirs& theirs : modules) {
                 if (!theirs.load(type, static_cast<std::int64_t>(n_inputs),
                                  static_cast<std::int64_t>(n_outputs), stored)) {
@@ -282,6 +351,11 @@ int main(int argc, char** argv) {
                     const std::string name =
                         i < modules.size() ? modules[i].name() : name_of(sets[i - modules.size()]);
                     std::printf(", \"%s\": %.1f", name.c_str(), operations / best[i]);
+                }
+                if (ours.wide != nullptr) {
+                    std::printf(", \"error\": [%.2g, %.2g]",
+                                error_of(modules.front().y(), type, stored, x, n_inputs),
+                                error_of(ours.y, type, stored, x, n_inputs));
                 }
                 std::printf("}");
                 std::fflush(stdout);

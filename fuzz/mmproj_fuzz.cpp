@@ -19,6 +19,30 @@ constexpr std::size_t kMaxTokens = 64;
 constexpr std::size_t kMaxParameters = 1U << 20;
 constexpr std::size_t kMaxImageSize = 128;
 
+// The frames of a clip, which a tower may see together.
+void encode_clip(const VisionModel& model, VisionSession& session, clasp::PixelSize size) {
+    const std::size_t n = model.info().clip ? model.info().clip->n_frames : 2;
+    clasp::model::ClipFrames clip = {size, std::vector<double>(n, 0.0), 2.0};
+    const auto plan = model.plan_clip(clip, {});
+    if (!plan.ok()) {
+        if (plan.status().code() == clasp::Code::Internal) std::abort();
+        return;
+    }
+    if (!model.info().clip || plan->layout.n_tokens() > 4 * kMaxTokens) return;
+    std::vector<clasp::model::PiecePixels> pieces;
+    for (std::size_t i = 0; i < plan->pieces_at_once; ++i) {
+        const clasp::PixelSize shown = plan->pieces[i].size;
+        const auto n_pixels = static_cast<std::size_t>(shown.width) * static_cast<std::size_t>(shown.height);
+        pieces.push_back({plan->pieces[i], std::vector<float>(3 * n_pixels, 0.5F)});
+    }
+    const std::size_t last = model.info().n_blocks - 1;
+    const auto layers =
+        session.encode_group(pieces, {.layers = {last}, .class_attention = {0}, .keys = {last}});
+    if (layers.ok()) {
+        static_cast<void>(session.project(layers->back(), {{.layer = last, .weight = 1.0}}).ok());
+    }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -60,5 +84,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         static_cast<void>((*session)->project(*layers, mix).ok());
         static_cast<void>((*session)->project_branches(*layers).ok());
     }
+    encode_clip(**model, **session, {2 * side + 1, side});
     return 0;
 }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -30,17 +33,7 @@ using SetThreadpool = void (*)(ggml_backend_t, ggml_threadpool*);
 constexpr std::uint32_t kPollLevel = 1;
 
 thread_local ErrorLines* error_lines = nullptr;
-
-struct GgmlLog {
-    std::mutex mutex;
-    LogSink sink;
-    bool is_set = false;
-};
-
-GgmlLog& ggml_log() {
-    static GgmlLog log;
-    return log;
-}
+thread_local const LibraryLog* library_log = nullptr;
 
 }  // namespace
 
@@ -53,33 +46,12 @@ void collect_error_line(std::string_view line) {
 namespace {
 
 void forward_log(ggml_log_level level, const char* text, void* /*user*/) {
-    if (level == GGML_LOG_LEVEL_ERROR && text != nullptr) collect_error_line(text);
-    GgmlLog& target = ggml_log();
-    LogSink sink;
-    {
-        const std::lock_guard lock(target.mutex);
-        sink = target.sink;
-    }
-    if (!sink || text == nullptr) return;
+    if (text == nullptr) return;
+    if (level == GGML_LOG_LEVEL_ERROR) collect_error_line(text);
+    if (library_log == nullptr) return;
     std::string_view line(text);
     while (!line.empty() && line.back() == '\n') line.remove_suffix(1);
-    if (line.empty()) return;
-    switch (level) {
-        case GGML_LOG_LEVEL_ERROR: sink(LogLevel::Error, line); break;
-        case GGML_LOG_LEVEL_WARN: sink(LogLevel::Warning, line); break;
-        case GGML_LOG_LEVEL_INFO: sink(LogLevel::Info, line); break;
-        default: sink(LogLevel::Debug, line); break;
-    }
-}
-
-void silence_ggml_once() {
-    GgmlLog& log = ggml_log();
-    {
-        const std::lock_guard lock(log.mutex);
-        if (log.is_set) return;
-        log.is_set = true;
-    }
-    llama_log_set(forward_log, nullptr);  // sets that of ggml too
+    if (!line.empty()) log(library_log->sink(), LogLevel::Debug, "llama.cpp: " + std::string(line));
 }
 
 // A number for how a graph is wired: operations, operands, what is allocated already, what must survive.
@@ -122,19 +94,18 @@ std::size_t count_operations(ggml_cgraph* graph) {
 
 }  // namespace
 
-void set_ggml_log(LogSink sink) {
-    GgmlLog& log = ggml_log();
-    {
-        const std::lock_guard lock(log.mutex);
-        log.sink = std::move(sink);
-        log.is_set = true;
-    }
-    llama_log_set(forward_log, nullptr);  // sets that of ggml too
+Status prepare_ggml() {
+    static std::once_flag once;
+    std::call_once(once, [] { llama_log_set(forward_log, nullptr); });  // sets that of ggml too
+    return load_ggml();
 }
 
-Status prepare_ggml() {
-    silence_ggml_once();
-    return load_ggml();
+LibraryLog::LibraryLog(LogSink sink) : sink_(std::move(sink)), outer_(library_log) {
+    library_log = this;
+}
+
+LibraryLog::~LibraryLog() {
+    library_log = outer_;
 }
 
 ErrorLines::ErrorLines() {
@@ -353,15 +324,70 @@ bool GraphRunner::after_operation() {
     return cancel_ != nullptr && cancel_->load(std::memory_order_relaxed);
 }
 
+namespace {
+
+thread_local const PauseScope* pause_here = nullptr;
+
+// So many operations are about a block of a vision tower.
+constexpr std::size_t kOperationsPerPause = 32;
+
+// A graph with pauses: what ggml's scheduler calls.
+struct Pausing {
+    const PauseScope& scope;
+    std::unique_lock<std::mutex>& turn;  // others may compute in a pause
+    std::size_t n_seen = 0;
+    bool is_given_up = false;
+
+    // First asked about every operation whether it wants to hear of it, then called when that is done.
+    static bool call(ggml_tensor* /*operation*/, bool asks, void* user) {
+        auto& self = *static_cast<Pausing*>(user);
+        if (asks) return ++self.n_seen % kOperationsPerPause == 0;
+        self.turn.unlock();
+        self.is_given_up = !self.scope.pause();
+        self.turn.lock();
+        return !self.is_given_up;
+    }
+};
+
+}  // namespace
+
+PauseScope::PauseScope(Pause pause) : pause_(std::move(pause)), before_(pause_here) {
+    pause_here = this;
+}
+
+PauseScope::~PauseScope() {
+    pause_here = before_;
+}
+
+const PauseScope* PauseScope::current() {
+    return pause_here;
+}
+
+bool PauseScope::pause() const {
+    pause_here = nullptr;
+    const bool goes_on = pause_();
+    pause_here = this;
+    return goes_on;
+}
+
 Status GraphRunner::compute(ggml_cgraph* graph, const std::atomic<bool>* cancel,
                             const GraphProgress& progress) {
-    const std::lock_guard turn(compute_->turn_);
+    std::unique_lock turn(compute_->turn_);
     cancel_ = cancel;
     if (set_threads_ != nullptr) set_threads_(backends_.back(), static_cast<int>(compute_->threads_now()));
     progress_ = progress ? &progress : nullptr;
     n_done_ = 0;
     n_operations_ = progress ? count_operations(graph) : 0;
-    const ggml_status status = ggml_backend_sched_graph_compute(scheduler_, graph);
+    std::optional<Pausing> pausing;
+    if (PauseScope::current() != nullptr) {
+        pausing.emplace(Pausing{*PauseScope::current(), turn});
+        ggml_backend_sched_set_eval_callback(scheduler_, Pausing::call, &*pausing);
+    }
+    ggml_status status = ggml_backend_sched_graph_compute(scheduler_, graph);
+    if (pausing) {
+        ggml_backend_sched_set_eval_callback(scheduler_, nullptr, nullptr);
+        if (pausing->is_given_up) status = GGML_STATUS_ABORTED;
+    }
     cancel_ = nullptr;
     progress_ = nullptr;
     if (status == GGML_STATUS_SUCCESS && progress) progress(1.0);

@@ -23,16 +23,29 @@
 
 namespace clasp::model {
 
-// ggml and libllama keep one log function per process. Sends their lines to this sink from now on; an
-// empty sink silences them, which is also the state after the first Compute::create().
-void set_ggml_log(LogSink sink);
-
-// Silences ggml unless set_ggml_log() was called, and loads it (model/ggml_libraries.h). Comes before any
-// other call of ggml or libllama that computes. May be called any number of times.
+// Takes over the log of ggml and libllama, of which there is one in a process, so that they print nothing,
+// and loads ggml (model/ggml_libraries.h). Comes before any other call of ggml or libllama that computes. May
+// be called any number of times.
 Status prepare_ggml();
 
-// Collects the error lines that ggml and libllama log on this thread while it lives, whatever the sink does
-// with them. One at a time per thread.
+// Sends what ggml and libllama log on this thread while it lives to a sink, at level Debug: which of their
+// lines matter is for them to know, and their warnings are about things that our own checks name better.
+class LibraryLog {
+   public:
+    explicit LibraryLog(LogSink sink);
+    ~LibraryLog();
+    LibraryLog(const LibraryLog&) = delete;
+    LibraryLog& operator=(const LibraryLog&) = delete;
+
+    [[nodiscard]] const LogSink& sink() const { return sink_; }
+
+   private:
+    LogSink sink_;
+    const LibraryLog* outer_;  // of this thread until now
+};
+
+// Collects the error lines that ggml and libllama log on this thread while it lives, whoever else listens.
+// One at a time per thread.
 class ErrorLines {
    public:
     ErrorLines();
@@ -136,6 +149,27 @@ class GraphContext {
 };
 
 using GraphProgress = std::function<void(double share)>;
+
+// While one lives, graphs that its thread computes stop for a moment again and again, after about as many
+// operations as a block has, and call it. Other runners may compute meanwhile, also in the call itself, where
+// no further pauses are made. False: the graph is given up, and compute() returns Cancelled. Numbers do not
+// change.
+class PauseScope {
+   public:
+    using Pause = std::function<bool()>;
+    explicit PauseScope(Pause pause);
+    ~PauseScope();
+    PauseScope(const PauseScope&) = delete;
+    PauseScope& operator=(const PauseScope&) = delete;
+
+    // Of this thread; null: graphs are not to pause.
+    static const PauseScope* current();
+    [[nodiscard]] bool pause() const;
+
+   private:
+    Pause pause_;
+    const PauseScope* before_;
+};
 
 // One session's scheduler. Not thread safe itself; runners over the same Compute may be used from
 // different threads, and their CPU work takes turns.

@@ -4,14 +4,11 @@
 #include <array>
 
 #include "base/check.h"
+#include "model/cached_attention.h"
 #include "model/decoder_products.h"
 
 namespace clasp::model {
 namespace {
-
-// From this many queries on, ggml's CPU backend accumulates attention in single precision; below, it
-// sums values in half precision. A prompt's last block takes so many along for the sake of one.
-constexpr std::int64_t kPreciseQueries = 64;
 
 // A product whose input no other one shares.
 ggml_tensor* linear(const DecoderGraph& g, ggml_tensor* weight, ggml_tensor* bias, ggml_tensor* x) {
@@ -131,13 +128,21 @@ ggml_tensor* cached(const DecoderGraph& g, ggml_tensor* cache, std::int64_t n, s
     return ggml_permute(g.context, view, 0, 2, 3, 1);
 }
 
+// Few rows are left to ggml: a single one reads every key once, and short prompts get llama.cpp's numbers.
+bool has_own_attention(const DecoderGraph& g, const CachedRows& sequence) {
+    return g.weights->has_own_attention && sequence.n >= kPreciseQueries;
+}
+
 // Attention of the queries [head_width, heads, n_queries] to the first n_keys cells: n_queries rows of all
-// heads. For a single query ggml's CPU backend would divide the keys among its threads and add up what they
-// found, so that rounding depended on their number. It does so only for one row in one group of heads, so a
-// single query is given as two groups or, where key heads are no even number, twice.
-ggml_tensor* attend(const DecoderGraph& g, ggml_tensor* q, ggml_tensor* keys, ggml_tensor* values,
-                    std::int64_t n_keys, ggml_tensor* mask) {
+// heads. Where ggml does it: for a single query ggml's CPU backend would divide the keys among its threads
+// and add up what they found, so that rounding depended on their number. It does so only for one row in one
+// group of heads, so a single query is given as two groups or, where key heads are no even number, twice.
+ggml_tensor* attend(const DecoderGraph& g, ggml_tensor* q, const CachedRows& sequence, ggml_tensor* mask) {
     ggml_context* const c = g.context;
+    const std::int64_t n_keys = sequence.n_past + sequence.n;
+    if (has_own_attention(g, sequence)) {
+        return build_cached_attention(c, *g.config, q, sequence.keys, sequence.values, n_keys, mask);
+    }
     const std::int64_t n_queries = q->ne[2];
     const std::int64_t n_groups = n_queries == 1 && g.config->n_kv_heads % 2 == 0 ? 2 : 1;
     const bool is_doubled = n_queries == 1 && n_groups == 1;
@@ -147,9 +152,10 @@ ggml_tensor* attend(const DecoderGraph& g, ggml_tensor* q, ggml_tensor* keys, gg
     }
     ggml_tensor* grouped =
         ggml_reshape_4d(c, q, g.config->head_width, g.config->n_heads / n_groups, n_groups, q->ne[2]);
-    ggml_tensor* attention = ggml_flash_attn_ext(
-        c, ggml_permute(c, grouped, 0, 2, 3, 1), cached(g, keys, n_keys, n_groups),
-        cached(g, values, n_keys, n_groups), mask, g.config->attention_scale, 0.0F, g.config->attention_cap);
+    ggml_tensor* attention = ggml_flash_attn_ext(c, ggml_permute(c, grouped, 0, 2, 3, 1),
+                                                 cached(g, sequence.keys, n_keys, n_groups),
+                                                 cached(g, sequence.values, n_keys, n_groups), mask,
+                                                 g.config->attention_scale, 0.0F, g.config->attention_cap);
     ggml_prec_set_acc(attention, GGML_PREC_F32);
     attention = ggml_reshape_2d(c, attention, g.config->query_width(), q->ne[2]);
     return is_doubled ? last_rows(c, attention, 1) : attention;
@@ -187,15 +193,14 @@ ggml_tensor* attend_within(const DecoderGraph& g, const BlockRows& input, ggml_t
     if (input.sequences.size() == 1) {
         const CachedRows& only = input.sequences.front();
         ggml_tensor* mask = only.mask != nullptr ? last_rows(c, only.mask, queries->ne[2]) : nullptr;
-        return attend(g, queries, only.keys, only.values, only.n_past + only.n, mask);
+        return attend(g, queries, only, mask);
     }
     // What a sequence finds takes the place of its queries, which nobody else reads: so the rows of all are
     // together again without a copy of those before.
     ggml_tensor* together = ggml_reshape_2d(c, queries, g.config->query_width(), queries->ne[2]);
     std::int64_t first = 0;
     for (const CachedRows& sequence : input.sequences) {
-        ggml_tensor* found = attend(g, head_rows(c, queries, first, sequence.n), sequence.keys,
-                                    sequence.values, sequence.n_past + sequence.n, sequence.mask);
+        ggml_tensor* found = attend(g, head_rows(c, queries, first, sequence.n), sequence, sequence.mask);
         ggml_tensor* place = ggml_view_2d(c, together, together->ne[0], sequence.n, together->nb[1],
                                           static_cast<std::size_t>(first) * together->nb[1]);
         ggml_build_forward_expand(g.graph, ggml_cpy(c, found, place));
@@ -239,7 +244,9 @@ ggml_tensor* build_block(const DecoderGraph& g, std::size_t layer, const BlockRo
     const BlockWeights& block = g.weights->blocks[layer];
     const std::int64_t n = input.hidden->ne[1];
     CLASP_CHECK(input.sequences.size() == 1 || input.n_out == n);
-    const std::int64_t n_queries = input.n_out == 0 ? 0 : std::max(input.n_out, std::min(n, kPreciseQueries));
+    const bool takes_more = input.n_out > 0 && !has_own_attention(g, input.sequences.front());
+    const std::int64_t n_queries =
+        takes_more ? std::max(input.n_out, std::min(n, kPreciseQueries)) : input.n_out;
     ggml_tensor* queries = project_and_store(g, layer, input, n_queries);
     if (queries == nullptr) return nullptr;
     ggml_tensor* attention = last_rows(g.context, attend_within(g, input, queries), input.n_out);

@@ -18,6 +18,11 @@ inline constexpr std::size_t kTensorsPerBlock = 80;
 // What every sequence but the first adds to a block on top of that.
 inline constexpr std::size_t kTensorsPerSequence = 24;
 
+// From this many queries on, ggml's CPU backend accumulates attention in single precision; below, it sums
+// values in half precision. A row is computed among so many if its prompt has them, so that its numbers do
+// not depend on what of the prompt was there from before, nor on who wants only the last one.
+inline constexpr std::int64_t kPreciseQueries = 64;
+
 // What a graph is built into, and from.
 struct DecoderGraph {
     ggml_context* context;

@@ -1,6 +1,5 @@
-// Attention of every row to every row, without a mask, as vision towers need it: in float32, with keys and
-// values packed once per head, the scores of six rows at a time and an ordinary softmax over the whole row.
-// Results do not depend on how the work is split over threads.
+// Attention of every row to every row, without a mask, as vision towers need it (attention_tile.h). Results
+// do not depend on how the work is split over threads.
 #pragma once
 
 #include <cstddef>

@@ -1,17 +1,47 @@
 #include "model/kernel_set.h"
 
+#ifdef CLASP_HAVE_X86_KERNELS
+#include <cpuid.h>
+#endif
+#ifdef CLASP_HAVE_ARM_KERNELS
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 namespace clasp::model {
+
+bool has_avx_vnni() {
+#ifdef CLASP_HAVE_X86_KERNELS
+    // Not a name that every compiler's __builtin_cpu_supports() knows.
+    unsigned a = 0;
+    unsigned b = 0;
+    unsigned c = 0;
+    unsigned d = 0;
+    return __builtin_cpu_supports("avx2") != 0 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 &&
+           (a >> 4U & 1U) != 0;
+#else
+    return false;
+#endif
+}
 
 const std::vector<KernelSet>& kernel_sets() {
     static const std::vector<KernelSet> sets = [] {
         std::vector<KernelSet> found = {KernelSet::Scalar};
 #ifdef CLASP_HAVE_X86_KERNELS
+        // All that have AVX2 have F16C.
         const bool has_avx2 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
         if (!has_avx2) return found;
         found.push_back(KernelSet::Avx2);
-        if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-            __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512vnni") != 0) {
-            found.push_back(KernelSet::Avx512);
+        const bool has_avx512 =
+            __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+            __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512vnni") != 0;
+        if (has_avx512 || has_avx_vnni()) found.push_back(KernelSet::Vnni256);
+        if (has_avx512) found.push_back(KernelSet::Avx512);
+#endif
+#ifdef CLASP_HAVE_ARM_KERNELS
+        if ((::getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0) {
+            found.push_back(KernelSet::Dotprod);
+            if ((::getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0) found.push_back(KernelSet::I8mm);
         }
 #endif
         return found;

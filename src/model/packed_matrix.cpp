@@ -250,6 +250,7 @@ void PackedMatrix::multiply(const void* packed, std::size_t n_rows, const float*
     switch (kernels) {
 #ifdef CLASP_HAVE_X86_KERNELS
         case KernelSet::Avx512: return multiply_panels<step_avx512, kAvx512Panels>(product, panels);
+        case KernelSet::Vnni256:
         case KernelSet::Avx2: return multiply_panels<step_avx2, 1>(product, panels);
 #endif
         default: return multiply_panels<step_scalar, 1>(product, panels);

@@ -23,7 +23,7 @@ enum class Epilogue : std::uint8_t { None, QuickGelu, Gelu };
 class PackedMatrix {
    public:
     // The processor has a kernel that is worth using.
-    static bool is_fast() { return fastest_kernels() != KernelSet::Scalar; }
+    static bool is_fast() { return is_x86(fastest_kernels()); }
     // Shapes that the layout can hold: whole panels of outputs, whole vectors of inputs.
     static bool fits(std::size_t n_inputs, std::size_t n_outputs);
 

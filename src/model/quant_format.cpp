@@ -173,7 +173,7 @@ constexpr std::array kFormats = {
     QuantFormat{GGML_TYPE_Q4_1, 4, 0, true, Kind::Sum, read_q4_1},
     QuantFormat{GGML_TYPE_Q5_0, 5, 0, false, Kind::Offset16, read_q5_0},
     QuantFormat{GGML_TYPE_Q5_1, 5, 0, true, Kind::Sum, read_q5_1},
-    QuantFormat{GGML_TYPE_Q8_0, 8, 0, false, Kind::Signed, read_q8_0},
+    QuantFormat{GGML_TYPE_Q8_0, 8, 0, false, Kind::Offset128, read_q8_0},
     QuantFormat{GGML_TYPE_Q2_K, 2, 16, true, Kind::Chunk, read_q2_k},
     QuantFormat{GGML_TYPE_Q3_K, 3, 16, false, Kind::Chunk, read_q3_k},
     QuantFormat{GGML_TYPE_Q4_K, 4, 8, true, Kind::Chunk, read_q4_k},

@@ -31,11 +31,11 @@ inline constexpr std::size_t kQuantChunkBlocks = kQuantChunk / kQuantBlock;
 
 // How a row of inputs is rounded to bytes for a type of weights; see quant_rows.h.
 enum class QuantRowKind : std::uint8_t {
-    Offset8,   // blocks of 32, with 8 times the sum of the values
-    Offset16,  // with 16 times
-    Sum,       // with the sum of the values
-    Signed,    // with -128 times the sum of the bytes
-    Chunk,     // one scale for 256, with the sums of the bytes of every 16 and 32
+    Offset8,    // blocks of 32, with -8 times the sum of the bytes
+    Offset16,   // with -16 times
+    Offset128,  // with -128 times
+    Sum,        // with the sum of the values
+    Chunk,      // one scale for 256, with the sums of the bytes of every 16 and 32
 };
 
 // One block of a row as the file has it, taken apart. A weight is scale * (value - offset), or

@@ -13,11 +13,12 @@ namespace clasp::model::quant {
 
 // What is known of one row's bytes in a chunk. Types without parts:
 struct BlockFacts {
-    float scale[kQuantChunkBlocks];
-    // By QuantRowKind: a multiple of scale * (sum of the bytes), or -128 * (sum of the bytes) as an integer.
+    float scale[kQuantChunkBlocks];  // rounded to half precision, as ggml keeps them
+    // By QuantRowKind: what an offset of the weights adds to the sum of products, or scale * (sum of the
+    // bytes), in half precision too.
     union {
-        float sum[kQuantChunkBlocks];
         std::int32_t offset[kQuantChunkBlocks];
+        float sum[kQuantChunkBlocks];
     };
 };
 // Types with parts:
@@ -33,16 +34,16 @@ static_assert(sizeof(BlockFacts) == kFactsBytes && sizeof(ChunkFacts) == kFactsB
 inline constexpr int kMaxByte = 127;
 
 // Room for an unpacked chunk of a panel, in whatever form the kernel likes.
-inline constexpr std::size_t kUnpackedBytes = 6144;
-// Rows for which unpacking a chunk does not pay.
-inline constexpr std::size_t kFewRows = 4;
-
+inline constexpr std::size_t kUnpackedBytes = 8704;
 // One chunk of one panel times n_rows rows, which lie one after the other: values kQuantChunk bytes a row,
 // facts kFactsBytes a row. Adds to sums, kQuantPanel floats a row. unpacked is aligned to 64 bytes.
 struct Kernel {
-    // Straight from the packed chunk, 1 to kFewRows rows.
-    void (*multiply_few)(const std::uint8_t* chunk, std::size_t n_blocks, const std::int8_t* values,
-                         const std::uint8_t* facts, std::size_t n_rows, float* sums) = nullptr;
+    // Straight from the packed chunk. What is unpacked here, tile by tile, is unpacked again for the next
+    // rows.
+    void (*multiply_packed)(const std::uint8_t* chunk, std::size_t n_blocks, const std::int8_t* values,
+                            const std::uint8_t* facts, std::size_t n_rows, float* sums) = nullptr;
+    // Up to so many rows that is faster than the other two, which are null where it always is.
+    std::size_t few_rows = 0;
     void (*unpack)(const std::uint8_t* chunk, std::size_t n_blocks, std::uint8_t* unpacked) = nullptr;
     void (*multiply)(const std::uint8_t* unpacked, std::size_t n_blocks, const std::int8_t* values,
                      const std::uint8_t* facts, std::size_t n_rows, float* sums) = nullptr;
@@ -50,7 +51,15 @@ struct Kernel {
 
 Kernel scalar_kernel(const QuantFormat& format);
 Kernel avx2_kernel(const QuantFormat& format);
+// The same kernel in two encodings.
+Kernel avxvnni_kernel(const QuantFormat& format);
+Kernel avx512vl_kernel(const QuantFormat& format);
 Kernel avx512_kernel(const QuantFormat& format);
+Kernel dotprod_kernel(const QuantFormat& format);
+Kernel i8mm_kernel(const QuantFormat& format);
+
+// The largest number of half precision.
+inline constexpr float kMaxHalf = 65504.0F;
 
 // Rounds one row's part of a chunk, n_blocks blocks, to bytes. A value that is not finite makes a scale NaN
 // and its bytes 0, so that what is made from it is not finite either.

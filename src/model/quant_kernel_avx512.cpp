@@ -4,14 +4,12 @@
 
 #include <cstring>
 
-#include "model/quant_kernel.h"
+#include "model/quant_tiles.h"
 #include "model/quant_unpack_x86.h"
 
 namespace clasp::model::quant {
 
 namespace {
-
-constexpr std::size_t kTile = 8;  // rows at a time, whose sums stay in registers
 
 inline __m512i broadcast(const void* from) {
     std::int32_t word = 0;
@@ -129,7 +127,7 @@ template <unsigned kStep, unsigned kEnd, std::size_t kRows, typename Source>
     }
 }
 
-template <unsigned kBits, bool kMinima, std::size_t kRows, typename Source>
+template <bool kMinima, std::size_t kRows, typename Source>
 inline void multiply_blocks(const Source& source, std::size_t n_blocks, const std::int8_t* values,
                             const BlockFacts* known, float* sums) {
     __m512 sum[kRows];
@@ -139,23 +137,17 @@ inline void multiply_blocks(const Source& source, std::size_t n_blocks, const st
         __m512i dots[kRows];
 #pragma GCC unroll 8
         for (std::size_t row = 0; row < kRows; ++row) {
-            dots[row] = kBits == 8 ? _mm512_set1_epi32(known[row].offset[block]) : _mm512_setzero_si512();
+            dots[row] = kMinima ? _mm512_setzero_si512() : _mm512_set1_epi32(known[row].offset[block]);
         }
         add_steps<0, 8>(source, block, values, dots);
         const __m512 scale = source.scale(block);
 #pragma GCC unroll 8
         for (std::size_t row = 0; row < kRows; ++row) {
-            const __m512 input_scale = _mm512_set1_ps(known[row].scale[block]);
-            const __m512 dot = to_floats(dots[row]);
+            const __m512 both_scales = _mm512_mul_ps(scale, _mm512_set1_ps(known[row].scale[block]));
+            sum[row] = _mm512_fmadd_ps(to_floats(dots[row]), both_scales, sum[row]);
             if constexpr (kMinima) {
-                sum[row] = _mm512_fmadd_ps(_mm512_mul_ps(dot, input_scale), scale, sum[row]);
                 sum[row] =
                     _mm512_fmadd_ps(_mm512_set1_ps(known[row].sum[block]), source.minimum(block), sum[row]);
-            } else if constexpr (kBits == 8) {
-                sum[row] = _mm512_fmadd_ps(_mm512_mul_ps(dot, input_scale), scale, sum[row]);
-            } else {
-                const __m512 part = _mm512_fmsub_ps(dot, input_scale, _mm512_set1_ps(known[row].sum[block]));
-                sum[row] = _mm512_fmadd_ps(part, scale, sum[row]);
             }
         }
     }
@@ -219,61 +211,28 @@ inline void multiply_parts(const Source& source, const std::int8_t* values, cons
     }
 }
 
-template <unsigned kBits, unsigned kParts, bool kMinima>
-struct Make512 {
-    template <std::size_t kRows, typename Source>
-    static void tile(const std::uint8_t* from, std::size_t n_blocks, const std::int8_t* values,
-                     const std::uint8_t* facts, float* sums) {
-        const Source source(from, n_blocks);
-        if constexpr (kParts > 0) {
-            multiply_parts<kBits, kParts, kMinima, kRows>(source, values,
-                                                          reinterpret_cast<const ChunkFacts*>(facts), sums);
-        } else {
-            multiply_blocks<kBits, kMinima, kRows>(source, n_blocks, values,
-                                                   reinterpret_cast<const BlockFacts*>(facts), sums);
-        }
-    }
+struct Set512 : UnpackX86<false> {
+    static constexpr std::size_t kTile = 8;  // rows at a time, whose sums stay in registers
+    template <unsigned kBits>
+    static constexpr std::size_t kFewRows = kBits == 8 ? kAnyRows
+                                                       : (kBits == 6 ? 32 : (kBits == 5 ? 48 : 64));
+    template <unsigned kBits, unsigned kParts, bool kMinima>
+    using Packed = FromPacked<kBits, kParts, kMinima>;
+    using UnpackedInBlocks = FromUnpackedBlocks;
+    using UnpackedInParts = FromUnpackedParts;
 
-    // At most four.
-    template <typename Source>
-    static void few(const std::uint8_t* from, std::size_t n_blocks, const std::int8_t* values,
-                    const std::uint8_t* facts, std::size_t n_rows, float* sums) {
-        static_assert(kFewRows == 4);
-        switch (n_rows) {
-            case 1: return tile<1, Source>(from, n_blocks, values, facts, sums);
-            case 2: return tile<2, Source>(from, n_blocks, values, facts, sums);
-            case 3: return tile<3, Source>(from, n_blocks, values, facts, sums);
-            case 4: return tile<4, Source>(from, n_blocks, values, facts, sums);
-            default: return;
-        }
+    template <unsigned kBits, bool kMinima, std::size_t kRows, typename... Arguments>
+    static void blocks(const Arguments&... arguments) {
+        multiply_blocks<kMinima, kRows>(arguments...);
     }
-
-    template <typename Source>
-    static void multiply(const std::uint8_t* unpacked, std::size_t n_blocks, const std::int8_t* values,
-                         const std::uint8_t* facts, std::size_t n_rows, float* sums) {
-        for (; n_rows >= kTile; n_rows -= kTile) {
-            tile<kTile, Source>(unpacked, n_blocks, values, facts, sums);
-            values += kTile * kQuantChunk;
-            facts += kTile * kFactsBytes;
-            sums += kTile * kQuantPanel;
-        }
-        switch (n_rows) {
-            case 5: return tile<5, Source>(unpacked, n_blocks, values, facts, sums);
-            case 6: return tile<6, Source>(unpacked, n_blocks, values, facts, sums);
-            case 7: return tile<7, Source>(unpacked, n_blocks, values, facts, sums);
-            default: return few<Source>(unpacked, n_blocks, values, facts, n_rows, sums);
-        }
-    }
-
-    static Kernel kernel() {
-        constexpr auto kFew = few<FromPacked<kBits, kParts, kMinima>>;
-        if constexpr (kParts > 0) {
-            return {kFew, unpack_parts<kBits, kParts, kMinima, false>, multiply<FromUnpackedParts>};
-        } else {
-            return {kFew, unpack_blocks<kBits, kMinima>, multiply<FromUnpackedBlocks>};
-        }
+    template <unsigned kBits, unsigned kParts, bool kMinima, std::size_t kRows, typename... Arguments>
+    static void parts(const Arguments&... arguments) {
+        multiply_parts<kBits, kParts, kMinima, kRows>(arguments...);
     }
 };
+
+template <unsigned kBits, unsigned kParts, bool kMinima>
+struct Make512 : TiledKernel<Set512, kBits, kParts, kMinima> {};
 
 }  // namespace
 

@@ -77,18 +77,9 @@ struct Make {
             const std::uint8_t* weights = plain.values[lane] + i * kQuantBlock;
             const std::int8_t* x = values + i * kQuantBlock;
             const float scale = plain.scales[i][lane];
-            if (kMinima) {
-                const auto dots = static_cast<float>(dot(weights, x, kQuantBlock, 0));
-                sum = std::fma(dots * known.scale[i], scale, sum);
-                sum = std::fma(known.sum[i], plain.minima[i][lane], sum);
-            } else if (kBits == 8) {
-                const auto dots = static_cast<float>(dot(weights, x, kQuantBlock, kOffset));
-                sum = std::fma(dots * known.scale[i], scale, sum);
-            } else {
-                // The offset comes with the rows, as a number that was rounded once.
-                const auto dots = static_cast<float>(dot(weights, x, kQuantBlock, 0));
-                sum = std::fma(std::fma(dots, known.scale[i], -known.sum[i]), scale, sum);
-            }
+            const auto dots = static_cast<float>(dot(weights, x, kQuantBlock, kOffset));
+            sum = std::fma(dots, scale * known.scale[i], sum);
+            if (kMinima) sum = std::fma(known.sum[i], plain.minima[i][lane], sum);
         }
     }
 
@@ -126,14 +117,14 @@ struct Make {
         }
     }
 
-    static void multiply_few(const std::uint8_t* chunk, std::size_t n_blocks, const std::int8_t* values,
-                             const std::uint8_t* facts, std::size_t n_rows, float* sums) {
+    static void multiply_packed(const std::uint8_t* chunk, std::size_t n_blocks, const std::int8_t* values,
+                                const std::uint8_t* facts, std::size_t n_rows, float* sums) {
         alignas(64) std::uint8_t unpacked[kUnpackedBytes];
         unpack(chunk, n_blocks, unpacked);
         multiply(unpacked, n_blocks, values, facts, n_rows, sums);
     }
 
-    static Kernel kernel() { return {multiply_few, unpack, multiply}; }
+    static Kernel kernel() { return {multiply_packed, 4, unpack, multiply}; }
 };
 
 }  // namespace

@@ -39,7 +39,13 @@ quant::Kernel kernel_for(const QuantFormat& format, KernelSet kernels) {
     switch (kernels) {
 #ifdef CLASP_HAVE_X86_KERNELS
         case KernelSet::Avx512: return quant::avx512_kernel(format);
+        case KernelSet::Vnni256:
+            return has_avx_vnni() ? quant::avxvnni_kernel(format) : quant::avx512vl_kernel(format);
         case KernelSet::Avx2: return quant::avx2_kernel(format);
+#endif
+#ifdef CLASP_HAVE_ARM_KERNELS
+        case KernelSet::I8mm: return quant::i8mm_kernel(format);
+        case KernelSet::Dotprod: return quant::dotprod_kernel(format);
 #endif
         default: return quant::scalar_kernel(format);
     }
@@ -55,15 +61,18 @@ std::size_t QuantMatrix::bytes(const QuantFormat& format, std::size_t n_inputs, 
     return panel_bytes_of(format, n_inputs) * ((n_outputs + kQuantPanel - 1) / kQuantPanel);
 }
 
+QuantMatrix::QuantMatrix(const QuantFormat& format, std::size_t n_inputs, std::size_t n_outputs)
+    : format_(&format),
+      n_inputs_(n_inputs),
+      n_outputs_(n_outputs),
+      panel_bytes_(panel_bytes_of(format, n_inputs)) {
+    CLASP_CHECK(n_inputs % format.block_inputs() == 0);
+}
+
 std::unique_ptr<QuantMatrix> QuantMatrix::create(const QuantFormat& format, std::size_t n_inputs,
                                                  std::size_t n_outputs) {
-    CLASP_CHECK(n_inputs % format.block_inputs() == 0);
-    std::unique_ptr<QuantMatrix> matrix(new (std::nothrow) QuantMatrix());
+    std::unique_ptr<QuantMatrix> matrix(new (std::nothrow) QuantMatrix(format, n_inputs, n_outputs));
     if (matrix == nullptr) return nullptr;
-    matrix->format_ = &format;
-    matrix->n_inputs_ = n_inputs;
-    matrix->n_outputs_ = n_outputs;
-    matrix->panel_bytes_ = panel_bytes_of(format, n_inputs);
     const std::size_t size = bytes(format, n_inputs, n_outputs);
     const std::size_t alignment = size >= kLargePage ? kLargePage : kLine;
     matrix->memory_ = {
@@ -72,10 +81,24 @@ std::unique_ptr<QuantMatrix> QuantMatrix::create(const QuantFormat& format, std:
     if (matrix->memory_ == nullptr) return nullptr;
     // A wish: without it the matrix is as good, only slower to fill.
     if (alignment == kLargePage) ::madvise(matrix->memory_.get(), size, MADV_HUGEPAGE);
+    matrix->data_ = matrix->memory_.get();
     return matrix;
 }
 
+std::unique_ptr<QuantMatrix> QuantMatrix::view(const QuantFormat& format, std::size_t n_inputs,
+                                               std::size_t n_outputs, std::span<const std::byte> packed) {
+    CLASP_CHECK(packed.size() == bytes(format, n_inputs, n_outputs));
+    std::unique_ptr<QuantMatrix> matrix(new (std::nothrow) QuantMatrix(format, n_inputs, n_outputs));
+    if (matrix != nullptr) matrix->data_ = reinterpret_cast<const std::uint8_t*>(packed.data());
+    return matrix;
+}
+
+std::span<const std::byte> QuantMatrix::packed() const {
+    return std::as_bytes(std::span(data_, bytes(*format_, n_inputs_, n_outputs_)));
+}
+
 void QuantMatrix::pack(const void* stored, std::size_t begin, std::size_t end) {
+    CLASP_CHECK(memory_ != nullptr);
     const auto* rows = static_cast<const std::uint8_t*>(stored);
     const std::size_t row_bytes = ggml_row_size(format_->type, static_cast<std::int64_t>(n_inputs_));
     const std::size_t chunk_stored = ggml_row_size(format_->type, kQuantChunk);
@@ -107,14 +130,14 @@ void QuantMatrix::multiply(const QuantRows& rows, const float* bias, std::size_t
         for (std::size_t panel = n_panels() * part / n_parts; panel < n_panels() * (part + 1) / n_parts;
              ++panel) {
             std::fill_n(sums, n_rows * kQuantPanel, 0.0F);
-            const std::uint8_t* packed = memory_.get() + panel * panel_bytes_;
+            const std::uint8_t* packed = data_ + panel * panel_bytes_;
             for (std::size_t chunk = 0; chunk < rows.n_chunks(); ++chunk) {
                 const std::size_t n_blocks = blocks_in(n_inputs_, chunk);
                 const std::uint8_t* from = packed + chunk * chunk_bytes;
                 const std::int8_t* values = rows.values(chunk, first);
                 const std::uint8_t* facts = rows.facts(chunk, first);
-                if (n_rows <= quant::kFewRows) {
-                    kernel.multiply_few(from, n_blocks, values, facts, n_rows, sums);
+                if (n_rows <= kernel.few_rows) {
+                    kernel.multiply_packed(from, n_blocks, values, facts, n_rows, sums);
                 } else {
                     kernel.unpack(from, n_blocks, unpacked);
                     kernel.multiply(unpacked, n_blocks, values, facts, n_rows, sums);

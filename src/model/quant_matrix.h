@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "model/kernel_set.h"
 #include "model/quant_format.h"
@@ -31,14 +32,21 @@ class QuantMatrix {
     static std::unique_ptr<QuantMatrix> create(const QuantFormat& format, std::size_t n_inputs,
                                                std::size_t n_outputs);
 
+    // A matrix that was packed before; `packed`, bytes() of it, must outlive this. Null when there is no
+    // memory.
+    static std::unique_ptr<QuantMatrix> view(const QuantFormat& format, std::size_t n_inputs,
+                                             std::size_t n_outputs, std::span<const std::byte> packed);
+
     // Sets panels begin ... end - 1 from the rows of the file. Every panel must be set once before the matrix
-    // is used; different panels may be set on different threads.
+    // is used; different panels may be set on different threads. Not for a view.
     void pack(const void* stored, std::size_t begin, std::size_t end);
 
     [[nodiscard]] const QuantFormat& format() const { return *format_; }
     [[nodiscard]] std::size_t n_inputs() const { return n_inputs_; }
     [[nodiscard]] std::size_t n_outputs() const { return n_outputs_; }
     [[nodiscard]] std::size_t n_panels() const { return (n_outputs_ + kQuantPanel - 1) / kQuantPanel; }
+    // As view() takes it.
+    [[nodiscard]] std::span<const std::byte> packed() const;
 
     // Computes the outputs of part `part` of `n_parts` for all rows; y: n_rows x n_outputs. bias: n_outputs
     // values, or null. The rows must be of this matrix' width and of its format's kind.
@@ -46,13 +54,14 @@ class QuantMatrix {
                   KernelSet kernels = fastest_kernels()) const;
 
    private:
-    QuantMatrix() = default;
+    QuantMatrix(const QuantFormat& format, std::size_t n_inputs, std::size_t n_outputs);
 
     const QuantFormat* format_ = nullptr;
     std::size_t n_inputs_ = 0;
     std::size_t n_outputs_ = 0;
     std::size_t panel_bytes_ = 0;
-    std::unique_ptr<std::uint8_t[], FreeAligned> memory_;  // [panel][chunk]
+    const std::uint8_t* data_ = nullptr;                   // [panel][chunk]
+    std::unique_ptr<std::uint8_t[], FreeAligned> memory_;  // of data_; null for a view
 };
 
 }  // namespace clasp::model

@@ -13,26 +13,38 @@ namespace quant {
 
 namespace {
 
-// Rounds n values with one scale, which it returns.
-float round_values(const float* x, std::size_t n, std::int8_t* values) {
+// What values were multiplied with, and the scale that undoes it: ggml divides the largest by 127 for blocks
+// of 32, and inverts the inverse for chunks.
+struct Rounding {
+    float inverse = 0.0F;
+    float scale = 0.0F;
+};
+
+// Rounds n values with one scale.
+Rounding round_values(const float* x, std::size_t n, std::int8_t* values) {
     float top = 0.0F;
     for (std::size_t i = 0; i < n; ++i) {
         if (!std::isfinite(x[i])) {
             std::fill_n(values, n, std::int8_t{0});
-            return std::numeric_limits<float>::quiet_NaN();
+            return {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::quiet_NaN()};
         }
         top = std::max(top, std::abs(x[i]));
     }
     const float inverse = top > 0.0F ? static_cast<float>(kMaxByte) / top : 0.0F;
     // The inverse of a number close to zero is not finite.
-    if (!std::isfinite(inverse)) {
+    if (inverse == 0.0F || !std::isfinite(inverse)) {
         std::fill_n(values, n, std::int8_t{0});
-        return 0.0F;
+        return {};
     }
     for (std::size_t i = 0; i < n; ++i) {
         values[i] = static_cast<std::int8_t>(std::nearbyint(x[i] * inverse));
     }
-    return top / static_cast<float>(kMaxByte);
+    return {inverse, top / static_cast<float>(kMaxByte)};
+}
+
+// A number as ggml's blocks keep it. One that is too large for that stays: ggml's would be infinite.
+float as_half(float value) {
+    return std::abs(value) > kMaxHalf ? value : ggml_fp16_to_fp32(ggml_fp32_to_fp16(value));
 }
 
 int sum_of(const std::int8_t* values, std::size_t n) {
@@ -47,7 +59,8 @@ void round_chunk_scalar(const float* x, std::size_t n_blocks, QuantRowKind kind,
                         std::uint8_t* facts) {
     if (kind == QuantRowKind::Chunk) {
         ChunkFacts known = {};
-        known.scale = round_values(x, kQuantChunk, values);
+        const Rounding rounding = round_values(x, kQuantChunk, values);
+        known.scale = rounding.inverse == 0.0F ? 0.0F : 1.0F / rounding.inverse;
         for (std::size_t i = 0; i < 16; ++i) {
             known.sums16[i] = static_cast<std::int16_t>(sum_of(values + 16 * i, 16));
         }
@@ -60,14 +73,14 @@ void round_chunk_scalar(const float* x, std::size_t n_blocks, QuantRowKind kind,
     BlockFacts known = {};
     for (std::size_t i = 0; i < n_blocks; ++i) {
         std::int8_t* to = values + i * kQuantBlock;
-        const float scale = round_values(x + i * kQuantBlock, kQuantBlock, to);
+        const float scale = round_values(x + i * kQuantBlock, kQuantBlock, to).scale;
         const int sum = sum_of(to, kQuantBlock);
-        known.scale[i] = scale;
+        known.scale[i] = as_half(scale);
         switch (kind) {
-            case QuantRowKind::Offset8: known.sum[i] = static_cast<float>(8 * sum) * scale; break;
-            case QuantRowKind::Offset16: known.sum[i] = static_cast<float>(16 * sum) * scale; break;
-            case QuantRowKind::Sum: known.sum[i] = static_cast<float>(sum) * scale; break;
-            default: known.offset[i] = -128 * sum; break;
+            case QuantRowKind::Offset8: known.offset[i] = -8 * sum; break;
+            case QuantRowKind::Offset16: known.offset[i] = -16 * sum; break;
+            case QuantRowKind::Offset128: known.offset[i] = -128 * sum; break;
+            default: known.sum[i] = as_half(static_cast<float>(sum) * scale); break;
         }
     }
     std::memcpy(facts, &known, sizeof(known));
@@ -91,7 +104,7 @@ void QuantRows::round(const float* x, std::size_t stride, std::size_t part, std:
                       KernelSet kernels) const {
     auto round_chunk = quant::round_chunk_scalar;
 #ifdef CLASP_HAVE_X86_KERNELS
-    if (kernels != KernelSet::Scalar) round_chunk = quant::round_chunk_avx2;
+    if (is_x86(kernels)) round_chunk = quant::round_chunk_avx2;
 #else
     (void)kernels;
 #endif

@@ -5,7 +5,7 @@
 
 #include <immintrin.h>
 
-#include "model/quant_kernel.h"
+#include "model/quant_tiles.h"
 
 namespace clasp::model::quant {
 
@@ -44,16 +44,6 @@ inline __m256i field(__m256i bytes) {
     if constexpr (kFirst < kTo) bytes = _mm256_slli_epi16(bytes, kTo - kFirst);
     return _mm256_and_si256(bytes, _mm256_set1_epi8(static_cast<char>(((1U << kBits) - 1U) << kTo)));
 }
-
-// Where step kStep lies in a plane of kBits bits.
-template <unsigned kBits, unsigned kStep>
-struct Place {
-    static constexpr unsigned kPerVector = 8 / kBits;
-    static constexpr unsigned kVector = kBits == 4 ? kStep % 4 : kStep / kPerVector;
-    static constexpr unsigned kFirst = kBits * (kBits == 4 ? kStep / 4 : kStep % kPerVector);
-};
-template <unsigned kBits>
-inline constexpr unsigned kLowBits = kBits == 8 ? 8 : (kBits >= 4 ? 4 : 2);
 
 // Step kStep of a block, half a vector.
 template <unsigned kBits, unsigned kStep>
@@ -101,32 +91,6 @@ inline __m256i paired(__m256i first, __m256i second) {
     return _mm256_blend_epi16(first, _mm256_slli_epi32(second, 16), 0b10101010);
 }
 
-// A chunk as it is stored (quant_format.h).
-template <unsigned kBits, unsigned kParts, bool kMinima>
-struct PackedChunk {
-    static constexpr std::size_t kLine = kQuantPanel * sizeof(std::uint16_t);
-
-    PackedChunk(const std::uint8_t* chunk, std::size_t n_blocks) : scales(chunk) {
-        const std::size_t n_scales = kParts > 0 ? 1 : n_blocks;
-        minima = scales + n_scales * kLine;
-        parts = kMinima ? minima + n_scales * kLine : minima;
-        part_minima = parts + kParts * kQuantPanel;
-        planes = kMinima ? part_minima + kParts * kQuantPanel : part_minima;
-    }
-
-    [[nodiscard]] const std::uint8_t* block(std::size_t i) const { return planes + i * kBits * 64; }
-    // What pairs are made of.
-    [[nodiscard]] const std::uint8_t* twos(std::size_t pair) const {
-        return (kMinima ? part_minima : parts) + 2 * pair * kQuantPanel;
-    }
-
-    const std::uint8_t* scales;
-    const std::uint8_t* minima;
-    const std::uint8_t* parts;
-    const std::uint8_t* part_minima;
-    const std::uint8_t* planes;
-};
-
 template <unsigned kBits, bool kMinima>
 void unpack_blocks(const std::uint8_t* chunk, std::size_t n_blocks, std::uint8_t* unpacked) {
     auto& to = *reinterpret_cast<UnpackedBlocks*>(unpacked);
@@ -159,6 +123,19 @@ void unpack_parts(const std::uint8_t* chunk, std::size_t n_blocks, std::uint8_t*
     }
     for (std::size_t i = 0; i < n_blocks; ++i) unpack_steps<kBits>(from.block(i), to.values + 8 * i);
 }
+
+// What the sets of kernels of this processor have in common; see quant_tiles.h.
+template <bool kTwice>
+struct UnpackX86 {
+    template <unsigned kBits, unsigned kParts, bool kMinima>
+    static void unpack(const std::uint8_t* chunk, std::size_t n_blocks, std::uint8_t* unpacked) {
+        if constexpr (kParts > 0) {
+            unpack_parts<kBits, kParts, kMinima, kTwice>(chunk, n_blocks, unpacked);
+        } else {
+            unpack_blocks<kBits, kMinima>(chunk, n_blocks, unpacked);
+        }
+    }
+};
 
 }  // namespace
 

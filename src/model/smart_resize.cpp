@@ -23,14 +23,16 @@ PixelSize choose_size(PixelSize picture, const SmartResize& rule) {
     const auto factor = static_cast<Real>(side);
     const auto area = static_cast<std::int64_t>(side) * side;
     const std::int64_t least = area * static_cast<std::int64_t>(rule.min_tokens);
-    const std::int64_t most = area * static_cast<std::int64_t>(rule.max_tokens);
+    const double most = rule.max_pixels > 0.0
+                            ? rule.max_pixels
+                            : static_cast<double>(area * static_cast<std::int64_t>(rule.max_tokens));
     const auto width = static_cast<Real>(picture.width);
     const auto height = static_cast<Real>(picture.height);
     const auto whole = [&](Real tokens) { return static_cast<int>(tokens) * side; };
     PixelSize size = {std::max(side, whole(round_to_integer(width / factor))),
                       std::max(side, whole(round_to_integer(height / factor)))};
     const std::int64_t n_pixels = std::int64_t{size.width} * size.height;
-    if (n_pixels > most) {
+    if (static_cast<double>(n_pixels) > most) {
         const Real shrink = std::sqrt(height * width / static_cast<Real>(most));
         size = {std::max(side, whole(std::floor(width / shrink / factor))),
                 std::max(side, whole(std::floor(height / shrink / factor)))};

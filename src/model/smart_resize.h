@@ -14,6 +14,7 @@ struct SmartResize {
     int token_side = 0;  // pixels
     std::size_t min_tokens = 0;
     std::size_t max_tokens = 0;
+    double max_pixels = 0.0;  // instead of max_tokens, for limits that are no whole tokens; 0: none
 };
 
 // The original refuses pictures whose sides differ by more than this.

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <exception>
@@ -11,6 +12,7 @@
 
 #include "base/mapped_file.h"
 #include "base/text.h"
+#include "llama-model.h"
 #include "llama.h"
 #include "model/backend.h"
 #include "model/weight_types.h"
@@ -72,11 +74,57 @@ Result<TextFile> load_checked(const base::InputFile& file, TextConfig config,
     return result;
 }
 
+// Everything but the data of tensors.
+llama_model_params params_without_data() {
+    static const std::array<ggml_backend_dev_t, 1> kNoDevices = {nullptr};
+    llama_model_params params = llama_model_default_params();
+    params.devices = const_cast<ggml_backend_dev_t*>(kNoDevices.data());
+    params.n_gpu_layers = 0;
+    params.use_extra_bufts = false;
+    params.no_alloc = true;
+    params.load_mode = LLAMA_LOAD_MODE_NONE;
+    return params;
+}
+
+// Lets the tensors of a model that was loaded without data find it in the mapped file.
+Status attach_data(const GgufReader& reader, const Compute& compute, TextFile& file) {
+    const std::span<const std::byte> bytes = file.mapped.bytes();
+    std::size_t largest = 0;
+    for (const GgufTensor& tensor : reader.tensors()) largest = std::max(largest, tensor.data.size());
+    // ggml takes memory that it may write to; nothing writes to weights.
+    file.buffer.reset(ggml_backend_dev_buffer_from_host_ptr(
+        compute.cpu(), const_cast<std::byte*>(bytes.data()), bytes.size(), largest));
+    if (file.buffer == nullptr) return {Code::OutOfMemory, "no memory to describe the weights"};
+    ggml_backend_buffer_set_usage(file.buffer.get(), GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
+    for (const auto& [name, tensor] : llama_internal_get_tensor_map(file.model.get())) {
+        const GgufTensor* stored = reader.find_tensor(name);
+        if (stored == nullptr || stored->type != tensor->type || stored->data.size() != ggml_nbytes(tensor)) {
+            return {Code::Internal, "libllama and the file do not mean the same by the tensor " + name};
+        }
+        tensor->buffer = file.buffer.get();
+        tensor->data = const_cast<std::byte*>(stored->data.data());
+    }
+    // From here on it is a model like any other.
+    file.model->hparams.no_alloc = false;
+    return ok_status();
+}
+
 // Mapped for the time of the checks only: libllama maps the file again.
 Result<TextConfig> read_checked_config(const base::InputFile& file) {
     CLASP_ASSIGN_OR_RETURN(const base::MappedFile mapped, base::MappedFile::map(file));
     CLASP_ASSIGN_OR_RETURN(const GgufReader reader, GgufReader::parse(mapped.bytes()));
     return check_description(reader);
+}
+
+Result<TextFile> map_checked(const base::InputFile& file, const Compute& compute) {
+    CLASP_ASSIGN_OR_RETURN(base::MappedFile mapped, base::MappedFile::map(file));
+    CLASP_ASSIGN_OR_RETURN(const GgufReader reader, GgufReader::parse(mapped.bytes()));
+    CLASP_ASSIGN_OR_RETURN(TextConfig config, check_description(reader));
+    CLASP_ASSIGN_OR_RETURN(TextFile result, load_checked(file, std::move(config), params_without_data()));
+    result.mapped = std::move(mapped);
+    CLASP_RETURN_IF_ERROR(attach_data(reader, compute, result));
+    CLASP_ASSIGN_OR_RETURN(result.packed_key, packed_key(file, result.mapped.bytes(), reader));
+    return result;
 }
 
 }  // namespace
@@ -125,16 +173,16 @@ Result<TextFile> open_text_file(const std::string& path, const llama_model_param
     return result;
 }
 
+Result<TextFile> map_text_file(const std::string& path, const Compute& compute) {
+    CLASP_ASSIGN_OR_RETURN(const base::InputFile file, base::InputFile::open(path));
+    auto result = map_checked(file, compute);
+    if (!result.ok()) return result.status().with_context(path);
+    return result;
+}
+
 Status check_text_file(const base::InputFile& file, const GgufReader& reader) {
-    llama_model_params params = llama_model_default_params();
-    const std::array<ggml_backend_dev_t, 1> no_devices = {nullptr};
-    params.devices = const_cast<ggml_backend_dev_t*>(no_devices.data());
-    params.n_gpu_layers = 0;
-    params.use_extra_bufts = false;
-    params.no_alloc = true;
-    params.load_mode = LLAMA_LOAD_MODE_NONE;
     CLASP_ASSIGN_OR_RETURN(TextConfig config, check_description(reader));
-    return load_checked(file, std::move(config), params).status();
+    return load_checked(file, std::move(config), params_without_data()).status();
 }
 
 }  // namespace clasp::model

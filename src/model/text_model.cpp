@@ -5,6 +5,7 @@
 
 #include "llama-model.h"
 #include "llama.h"
+#include "model/cached_attention.h"
 #include "model/llama_text.h"
 
 namespace clasp::model {
@@ -19,15 +20,10 @@ struct Named {
 };
 
 // libllama tells how much of the file it has read, and stops when the answer is no.
-struct Reading {
-    const LoadWatch* watch;
-    double until;  // share of the whole that reading is
-};
-
 bool on_reading(float share, void* user) {
-    const auto* reading = static_cast<const Reading*>(user);
-    reading->watch->tell(reading->until * static_cast<double>(share));
-    return !reading->watch->is_cancelled();
+    const auto* watch = static_cast<const LoadWatch*>(user);
+    watch->tell(static_cast<double>(share));
+    return !watch->is_cancelled();
 }
 
 bool rows_can_be_read(const ggml_tensor* tensor) {
@@ -38,40 +34,51 @@ bool rows_can_be_read(const ggml_tensor* tensor) {
 
 TextModel::~TextModel() = default;
 
+Result<TextFile> TextModel::open(const std::string& path, const Compute& compute,
+                                 const TextModelOptions& options) {
+    if (!compute.has_gpu()) return map_text_file(path, compute);
+    llama_model_params params = llama_model_default_params();
+    std::array<ggml_backend_dev_t, 2> devices = {compute.device(), nullptr};
+    params.devices = devices.data();
+    params.n_gpu_layers = -1;
+    // libllama knows which matrices remain on the CPU.
+    params.use_extra_bufts = options.repack;
+    if (options.watch != nullptr) {
+        params.progress_callback = on_reading;
+        params.progress_callback_user_data = const_cast<LoadWatch*>(options.watch);
+    }
+    return open_text_file(path, params);
+}
+
 Result<std::shared_ptr<const TextModel>> TextModel::load(const std::string& path,
                                                          std::shared_ptr<Compute> compute,
                                                          const TextModelOptions& options) {
     const std::shared_ptr<TextModel> result(new TextModel());
     result->compute_ = std::move(compute);
-
-    llama_model_params params = llama_model_default_params();
-    std::array<ggml_backend_dev_t, 2> devices = {nullptr, nullptr};
-    if (result->compute_->has_gpu()) devices[0] = result->compute_->device();
-    params.devices = devices.data();
-    params.n_gpu_layers = result->compute_->has_gpu() ? -1 : 0;
-    // On the CPU weights are repacked below, on all threads; with a GPU libllama knows which remain.
-    const bool repacks = options.repack && !result->compute_->has_gpu();
-    params.use_extra_bufts = options.repack && !repacks;
-    Reading reading = {options.watch, repacks ? kRepackBegins : 1.0};
-    if (options.watch != nullptr) {
-        params.progress_callback = on_reading;
-        params.progress_callback_user_data = &reading;
-    }
-    auto opened = open_text_file(path, params);
-    if (!opened.ok() && options.watch != nullptr && options.watch->is_cancelled()) {
+    auto opened = open(path, *result->compute_, options);
+    if (options.watch != nullptr && options.watch->is_cancelled()) {
         return Status(Code::Cancelled, "cancelled");
     }
     CLASP_ASSIGN_OR_RETURN(TextFile file, std::move(opened));
     result->config_ = std::move(file.config);
+    result->mapped_ = std::move(file.mapped);
+    result->buffer_ = std::move(file.buffer);
     result->model_ = std::move(file.model);
     CLASP_RETURN_IF_ERROR(result->bind_weights().with_context(path));
-    if (repacks) {
+    if (options.repack && !result->compute_->has_gpu()) {
         ThreadPool pool(result->compute_->n_threads());
-        auto repacked = RepackedWeights::create(*result->compute_, result->weights_, options.kernels, pool,
-                                                options.watch);
+        auto repacked = RepackedWeights::create(*result->compute_, result->weights_,
+                                                {.kernels = options.kernels,
+                                                 .folder = options.packed,
+                                                 .key = std::move(file.packed_key),
+                                                 .log = options.log,
+                                                 .watch = options.watch},
+                                                pool);
         if (!repacked.ok() && repacked.status().code() == Code::Cancelled) return repacked.status();
         if (!repacked.ok()) return repacked.status().with_context(path);
         result->repacked_ = std::move(*repacked);
+        result->weights_.has_own_attention =
+            options.kernels == DecoderKernels::Ours && takes_cached_attention(result->config_);
     }
     result->read_control_tokens();
     return std::shared_ptr<const TextModel>(result);

@@ -63,6 +63,8 @@ struct TextWeights {
     // Matrices that are multiplied in a layout of our own; the tensor then only says which it is.
     std::unordered_map<const ggml_tensor*, const QuantMatrix*> packed;
 
+    bool has_own_attention = false;  // for prompts, cached_attention.h; else ggml's
+
     // Null where ggml multiplies.
     [[nodiscard]] const QuantMatrix* packed_form(const ggml_tensor* matrix) const {
         const auto entry = packed.find(matrix);
@@ -74,12 +76,15 @@ struct TextModelOptions {
     // Keep matrices in layouts that are multiplied faster, on the CPU; slower to load.
     bool repack = true;
     DecoderKernels kernels = DecoderKernels::Ours;  // whose layouts and products, if they are repacked
+    PackedFolder packed = {};                       // where ours stay between runs
     const LoadWatch* watch = nullptr;               // during the call
+    LogSink log = {};
 };
 
 class TextModel {
    public:
-    // Everything libllama would trust in the file is checked first; see text_file.h.
+    // Everything libllama would trust in the file is checked first; see text_file.h. On the CPU the file
+    // stays mapped as long as the model lives.
     static Result<std::shared_ptr<const TextModel>> load(const std::string& path,
                                                          std::shared_ptr<Compute> compute,
                                                          const TextModelOptions& options = {});
@@ -92,6 +97,8 @@ class TextModel {
     [[nodiscard]] const std::shared_ptr<Compute>& compute() const { return compute_; }
     [[nodiscard]] const llama_model* handle() const { return model_.get(); }
     [[nodiscard]] const llama_vocab* vocabulary() const;
+    // Null without repacking.
+    [[nodiscard]] RepackedWeights* repacked() const { return repacked_.get(); }
 
     // Control tokens written out in the text become those tokens only if parse_special is set: set it
     // for text of templates, never for text of users. add_bos puts the model's first token in front if
@@ -109,10 +116,14 @@ class TextModel {
 
    private:
     TextModel() = default;
+    static Result<TextFile> open(const std::string& path, const Compute& compute,
+                                 const TextModelOptions& options);
     Status bind_weights();
     void read_control_tokens();
 
     std::shared_ptr<Compute> compute_;
+    base::MappedFile mapped_;  // weights on the CPU; those of a GPU are libllama's
+    std::unique_ptr<ggml_backend_buffer, FreeBuffer> buffer_;
     LlamaModelPointer model_;
     std::unique_ptr<RepackedWeights> repacked_;  // null without repacking
     TextConfig config_;

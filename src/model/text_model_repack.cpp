@@ -1,14 +1,13 @@
 #include "model/text_model_repack.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
-#include <string_view>
+#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "ggml-alloc.h"
 #include "model/quant_matrix.h"
 #include "model/text_model.h"
@@ -43,20 +42,17 @@ ggml_backend_buffer_type_t layout_for(const Compute& compute, ggml_type type, st
     return nullptr;
 }
 
+std::size_t packed_bytes(const ggml_tensor* matrix) {
+    return QuantMatrix::bytes(*find_quant_format(matrix->type), static_cast<std::size_t>(matrix->ne[0]),
+                              static_cast<std::size_t>(matrix->ne[1]));
+}
+
 bool is_plain(const ggml_tensor& matrix) {
     return matrix.buffer != nullptr && ggml_backend_buffer_is_host(matrix.buffer);
 }
 
-// Pages of the file that were copied need not stay in memory; whoever reads them again gets them from the
-// file. Only for a mapped file: other memory would lose what it holds.
-void let_go(const ggml_tensor* tensor, std::size_t begin, std::size_t end) {
-    if (std::string_view(ggml_backend_buffer_name(tensor->buffer)) != "CPU_Mapped") return;
-    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-    auto* const data = static_cast<char*>(tensor->data);
-    const auto base = reinterpret_cast<std::uintptr_t>(data);
-    const std::uintptr_t first = (base + begin + page - 1) / page * page;
-    const std::uintptr_t last = (base + end) / page * page;
-    if (first < last) ::madvise(data + (first - base), last - first, MADV_DONTNEED);
+std::span<const std::byte> bytes_of(const ggml_tensor* tensor, std::size_t begin, std::size_t end) {
+    return {static_cast<const std::byte*>(tensor->data) + begin, end - begin};
 }
 
 // One thread's share of the work.
@@ -68,18 +64,20 @@ struct Copy {
     std::size_t begin = 0;
     std::size_t end = 0;
 
-    [[nodiscard]] std::size_t bytes() const {
-        if (matrix == nullptr) return ggml_nbytes(from);
-        return (end - begin) * kQuantPanel * from->nb[1];
+    // What is read of the file, and need not stay in memory once it is copied.
+    [[nodiscard]] std::span<const std::byte> source() const {
+        if (matrix == nullptr) return bytes_of(from, 0, ggml_nbytes(from));
+        const std::size_t n_rows = std::min(end * kQuantPanel, matrix->n_outputs());
+        return bytes_of(from, begin * kQuantPanel * from->nb[1], n_rows * from->nb[1]);
     }
     void run() const {
+        base::fetch_pages(source());
         if (matrix != nullptr) {
             matrix->pack(from->data, begin, end);
-            const std::size_t n_rows = std::min(end * kQuantPanel, matrix->n_outputs());
-            let_go(from, begin * kQuantPanel * from->nb[1], n_rows * from->nb[1]);
         } else {
             ggml_backend_tensor_set(to, from->data, 0, ggml_nbytes(from));
         }
+        base::release_pages(source());
     }
 };
 
@@ -106,11 +104,13 @@ std::size_t repacked_bytes(const Compute& compute, const GgufReader& file, Decod
 }
 
 struct RepackedWeights::State {
+    std::optional<PackedFile> file;  // of matrices that were packed before
     std::vector<std::unique_ptr<QuantMatrix>> matrices;
     std::vector<ggml_context*> contexts;
     std::vector<ggml_backend_buffer_t> buffers;
+    PackedStore store;  // ends first: it may still be writing the matrices
 
-    State() = default;
+    explicit State(const RepackOptions& options) : store(options.folder, options.key, options.log) {}
     ~State() {
         for (ggml_backend_buffer_t buffer : buffers) ggml_backend_buffer_free(buffer);
         for (ggml_context* context : contexts) ggml_free(context);
@@ -137,19 +137,37 @@ struct RepackedWeights::State {
         return ok_status();
     }
 
-    // Room for a copy in our own.
-    Status add_copy(const QuantFormat& format, const ggml_tensor* matrix, std::vector<Copy>& copies) {
-        auto packed = QuantMatrix::create(format, static_cast<std::size_t>(matrix->ne[0]),
-                                          static_cast<std::size_t>(matrix->ne[1]));
-        if (packed == nullptr) return {Code::OutOfMemory, "no memory for the repacked weights"};
-        for (std::size_t begin = 0; begin < packed->n_panels(); begin += kPanelsAtOnce) {
-            copies.push_back({.from = matrix,
-                              .matrix = packed.get(),
-                              .begin = begin,
-                              .end = std::min(begin + kPanelsAtOnce, packed->n_panels())});
+    // Ours: those of the file, if it is there, else room for copies.
+    Status add_ours(const std::vector<const ggml_tensor*>& ours, const RepackOptions& options,
+                    ThreadPool& pool, std::vector<Copy>& copies) {
+        PackedSizes sizes;
+        for (const ggml_tensor* matrix : ours) sizes.push_back(packed_bytes(matrix));
+        CLASP_ASSIGN_OR_RETURN(file, store.find(sizes, pool, options.watch));
+        const std::vector<std::size_t> offsets = packed_offsets(sizes);
+        for (std::size_t i = 0; i < ours.size(); ++i) {
+            const QuantFormat& format = *find_quant_format(ours[i]->type);
+            const auto n_inputs = static_cast<std::size_t>(ours[i]->ne[0]);
+            const auto n_outputs = static_cast<std::size_t>(ours[i]->ne[1]);
+            matrices.push_back(file ? QuantMatrix::view(format, n_inputs, n_outputs,
+                                                        file->data().subspan(offsets[i], sizes[i]))
+                                    : QuantMatrix::create(format, n_inputs, n_outputs));
+            QuantMatrix* const packed = matrices.back().get();
+            if (packed == nullptr) return {Code::OutOfMemory, "no memory for the repacked weights"};
+            if (file) continue;
+            for (std::size_t begin = 0; begin < packed->n_panels(); begin += kPanelsAtOnce) {
+                copies.push_back({.from = ours[i],
+                                  .matrix = packed,
+                                  .begin = begin,
+                                  .end = std::min(begin + kPanelsAtOnce, packed->n_panels())});
+            }
         }
-        matrices.push_back(std::move(packed));
         return ok_status();
+    }
+
+    void keep() {
+        std::vector<std::span<const std::byte>> kept;
+        for (const auto& matrix : matrices) kept.push_back(matrix->packed());
+        if (!file) store.keep(std::move(kept));
     }
 };
 
@@ -158,48 +176,57 @@ RepackedWeights::RepackedWeights(std::unique_ptr<State> state) : state_(std::mov
 RepackedWeights::~RepackedWeights() = default;
 
 Result<std::unique_ptr<RepackedWeights>> RepackedWeights::create(const Compute& compute, TextWeights& weights,
-                                                                 DecoderKernels kernels, ThreadPool& pool,
-                                                                 const LoadWatch* watch) {
-    auto state = std::make_unique<State>();
+                                                                 const RepackOptions& options,
+                                                                 ThreadPool& pool) {
+    auto state = std::make_unique<State>(options);
     std::vector<Copy> copies;
+    std::vector<const ggml_tensor*> ours;
     std::map<ggml_backend_buffer_type_t, std::vector<ggml_tensor**>> by_layout;
     for (ggml_tensor** matrix : matrices(weights)) {
         if (!is_plain(**matrix)) continue;
-        if (const QuantFormat* format = format_for((*matrix)->type, kernels); format != nullptr) {
-            CLASP_RETURN_IF_ERROR(state->add_copy(*format, *matrix, copies));
+        if (format_for((*matrix)->type, options.kernels) != nullptr) {
+            ours.push_back(*matrix);
             continue;
         }
         ggml_backend_buffer_type_t layout =
             layout_for(compute, (*matrix)->type, (*matrix)->ne[0], (*matrix)->ne[1]);
         if (layout != nullptr) by_layout[layout].push_back(matrix);
     }
+    CLASP_RETURN_IF_ERROR(state->add_ours(ours, options, pool, copies));
     for (const auto& [layout, places] : by_layout) {
         CLASP_RETURN_IF_ERROR(state->add_copies(layout, places, copies));
     }
 
     std::size_t all_bytes = 0;
-    for (const Copy& copy : copies) all_bytes += copy.bytes();
-    LoadCount count(watch, kRepackBegins, 1.0, all_bytes);
+    for (const Copy& copy : copies) all_bytes += copy.source().size();
+    LoadCount count(options.watch, 0.0, 1.0, all_bytes);
     pool.run(copies.size(), [&](std::size_t i) {
         if (count.is_cancelled()) return;
         copies[i].run();
-        count.add(copies[i].bytes());
+        count.add(copies[i].source().size());
     });
     if (count.is_cancelled()) return Status(Code::Cancelled, "cancelled");
+    for (std::size_t i = 0; i < ours.size(); ++i) weights.packed[ours[i]] = state->matrices[i].get();
     for (const Copy& copy : copies) {
-        if (copy.matrix != nullptr) weights.packed[copy.from] = copy.matrix;
         if (copy.place != nullptr) *copy.place = copy.to;
     }
+    state->keep();
     return std::unique_ptr<RepackedWeights>(new RepackedWeights(std::move(state)));
 }
 
 std::size_t RepackedWeights::bytes() const {
     std::size_t total = 0;
     for (ggml_backend_buffer_t buffer : state_->buffers) total += ggml_backend_buffer_get_size(buffer);
-    for (const auto& matrix : state_->matrices) {
-        total += QuantMatrix::bytes(matrix->format(), matrix->n_inputs(), matrix->n_outputs());
-    }
+    for (const auto& matrix : state_->matrices) total += matrix->packed().size();
     return total;
+}
+
+bool RepackedWeights::is_mapped() const {
+    return state_->file.has_value();
+}
+
+void RepackedWeights::wait_until_kept() {
+    state_->store.wait();
 }
 
 }  // namespace clasp::model

@@ -31,7 +31,8 @@ struct TileRule {
     int tile_size = 0;                   // pixels per side of a tile and of the overview
     std::size_t patches_per_side = 0;    // of a tile
     TileMerge merge = TileMerge::SpatialUnpad;
-    bool has_newline = true;  // the file brings the vector that SpatialUnpad needs
+    bool has_newline = true;           // the file brings the vector that SpatialUnpad needs
+    bool newlines_are_tokens = false;  // not the file's: they are chosen like patches
 };
 
 }  // namespace clasp::model

@@ -73,7 +73,10 @@ void arrange_tile_by_tile(VisionPlan& plan) {
 }
 
 // The patches of `part`, a rectangle of the grid of all tiles, row by row.
-void arrange_rows(VisionPlan& plan, std::size_t side, const PatchRect& part, bool has_newlines) {
+void arrange_rows(VisionPlan& plan, std::size_t side, const PatchRect& part, bool has_newlines,
+                  bool newlines_are_tokens) {
+    // Without patches there is nothing for a line break to be one of.
+    const bool has_breaks = newlines_are_tokens && part.size.width > 0;
     const std::size_t n_overview = plan.pieces[0].shape.n_tokens();
     const std::size_t right = part.left + part.size.width;
     for (std::size_t row = 0; row < part.size.height; ++row) {
@@ -86,6 +89,10 @@ void arrange_rows(VisionPlan& plan, std::size_t side, const PatchRect& part, boo
             x = end;
         }
         if (!has_newlines) continue;
+        if (has_breaks) {
+            plan.arrangement.push_back({.kind = ArrangedRun::Kind::Fixed, .fixed = 0, .is_token = true});
+            continue;
+        }
         plan.arrangement.push_back({.kind = ArrangedRun::Kind::Fixed,
                                     .fixed = 0,
                                     .first_token = n_overview + row * part.size.width,
@@ -98,8 +105,10 @@ void arrange_rows(VisionPlan& plan, std::size_t side, const PatchRect& part, boo
     const PixelRect pixels = {static_cast<double>(part.left) * patch, static_cast<double>(part.top) * patch,
                               static_cast<double>(part.size.width) * patch,
                               static_cast<double>(part.size.height) * patch};
-    plan.layout.regions.push_back(
-        {.grid = part.size, .area = area_of(plan, kTileView, pixels), .view = kTileView});
+    plan.layout.regions.push_back({.grid = part.size,
+                                   .area = area_of(plan, kTileView, pixels),
+                                   .view = kTileView,
+                                   .has_breaks = has_newlines && has_breaks});
 }
 
 // Tiles of which no patch is a token, since all are padding, need not be encoded.
@@ -186,10 +195,10 @@ VisionPlan tiled_plan(PixelSize picture, const TileRule& rule, const PieceShape&
         if (!is_original || rule.merge == TileMerge::Flat) {
             arrange_tile_by_tile(plan);
         } else if (rule.merge == TileMerge::Spatial) {
-            arrange_rows(plan, side, {.left = 0, .top = 0, .size = all}, false);
+            arrange_rows(plan, side, {.left = 0, .top = 0, .size = all}, false, false);
         } else {
             const PatchRect part = unpadded(picture, all);
-            arrange_rows(plan, side, part, true);
+            arrange_rows(plan, side, part, true, rule.newlines_are_tokens);
             plan.layout.grid = part.size.height * part.size.width > 0 ? part.size : shape.tokens();
             drop_unused_pieces(plan);
         }

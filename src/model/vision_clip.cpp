@@ -21,6 +21,8 @@ class ClipTower final : public VisionTower {
     [[nodiscard]] const std::vector<WeightSpec>& specs() const override { return specs_; }
     void bind(const WeightStore& store) override;
     [[nodiscard]] Result<VisionPlan> plan(PixelSize picture, const PlanOptions& options) const override;
+    [[nodiscard]] Result<VisionPlan> plan_clip(const ClipFrames& clip,
+                                               const PlanOptions& options) const override;
     EncoderGraph build_encoder(ggml_context* context, ggml_cgraph* graph, const PiecePixels& piece,
                                const EncodeRequest& request) const override {
         return vit_.build_encoder(context, graph, piece, request);
@@ -86,6 +88,7 @@ void ClipTower::bind(const WeightStore& store) {
 // The file's rule, with another order if one was asked for.
 Result<TileRule> ClipTower::tiles_for(const PlanOptions& options) const {
     TileRule rule = *info_.tiles;
+    rule.newlines_are_tokens = options.detail.newline == "as-patch";
     if (options.detail.tile_merge.empty()) return rule;
     const auto merge = parse_tile_merge(options.detail.tile_merge);
     if (!merge.ok()) {
@@ -116,6 +119,21 @@ Result<VisionPlan> ClipTower::plan(PixelSize picture, const PlanOptions& options
     const image::Fit fit =
         image::square_fit(picture, static_cast<int>(info_.image_size), image::kClipMeanColour, compat);
     return single_piece_plan(picture, fit, shape);
+}
+
+// LLaVA-NeXT sees frames without tiles, as its overviews: so many tiles of so many frames fit no context.
+Result<VisionPlan> ClipTower::plan_clip(const ClipFrames& clip, const PlanOptions& options) const {
+    if (!info_.tiles) return VisionTower::plan_clip(clip, options);
+    if (!options.detail.tile_merge.empty() || !options.detail.newline.empty()) {
+        return Status(Code::InvalidArgument,
+                      "frames of a clip are seen without tiles, so that there is no order of "
+                      "tiles and no line break to choose");
+    }
+    const auto side = static_cast<int>(info_.image_size);
+    const VisionPlan frame =
+        single_piece_plan(clip.size, image::stretch_fit({side, side}, image::Filter::Bicubic),
+                          {.patches = info_.grid, .n_prefix = 1, .merge = 1});
+    return frames_plan(clip, frame, [&](std::size_t i) { return i == 0 ? "" : info_.words.after; });
 }
 
 }  // namespace

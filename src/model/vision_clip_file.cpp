@@ -94,6 +94,8 @@ Result<VisionInfo> read_clip_info(const GgufReader& reader) {
     if (info.tiles) {
         info.note = missing_newline_note(reader);
         // LLaVA-1.6 34B, whose decoder, Yi, is of the architecture llama and speaks ChatML.
+        info.words.mistral_template = "llama2";
+        info.words.yi_template = "chatml";
         info.words.chatml_system = "Answer the questions.";
         info.words.joins_turns = true;
         info.words.turns_of = "llama";

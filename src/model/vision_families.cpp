@@ -12,6 +12,7 @@
 #include "model/vision_qwen.h"
 #include "model/vision_siglip.h"
 #include "model/vision_tower.h"
+#include "model/vision_videollava.h"
 
 namespace clasp::model {
 
@@ -25,7 +26,7 @@ struct Family {
 // The format's own rule. Smaller ones would have numbers read across their natural places.
 constexpr std::size_t kMinAlignment = 8;
 
-constexpr std::array<Family, 7> kVisionFamilies = {{
+constexpr std::array<Family, 8> kVisionFamilies = {{
     {"mlp", open_clip_tower},
     {"internvl", open_internvl_tower},
     {"qwen2vl_merger", open_qwen2_tower},
@@ -33,6 +34,7 @@ constexpr std::array<Family, 7> kVisionFamilies = {{
     {"qwen3vl_merger", open_qwen3_tower},
     {"idefics3", open_smolvlm_tower},
     {"gemma3", open_gemma3_tower},
+    {"videollava", open_videollava_tower},
 }};
 
 // Those from outside.

@@ -1,5 +1,6 @@
 #include "model/vision_internvl.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <string_view>
@@ -48,6 +49,8 @@ class InternvlTower final : public VisionTower {
     [[nodiscard]] const std::vector<WeightSpec>& specs() const override { return specs_; }
     void bind(const WeightStore& store) override;
     [[nodiscard]] Result<VisionPlan> plan(PixelSize picture, const PlanOptions& options) const override;
+    [[nodiscard]] Result<VisionPlan> plan_clip(const ClipFrames& clip,
+                                               const PlanOptions& options) const override;
     EncoderGraph build_encoder(ggml_context* context, ggml_cgraph* graph, const PiecePixels& piece,
                                const EncodeRequest& request) const override {
         return vit_.build_encoder(context, graph, piece, request);
@@ -146,17 +149,26 @@ Result<VitTraits::QkNorm> read_qk_norm(const GgufReader& reader, const VisionInf
                                      std::to_string(head_width));
 }
 
-// A tensor that no graph reads would change what the model computes, in silence.
-Status check_all_are_read(const GgufReader& reader, const std::vector<WeightSpec>& specs) {
+// A tensor of the tower or the projector that no graph reads would change what the model computes, in
+// silence: that is an error. Any other is none of this model's, and llama.cpp passes it over: a sentence says
+// so.
+Result<std::string> note_unread(const GgufReader& reader, const std::vector<WeightSpec>& specs) {
     std::set<std::string_view> known;
     for (const WeightSpec& spec : specs) known.insert(spec.parts.begin(), spec.parts.end());
+    std::size_t n_unread = 0;
+    std::string first;
     for (const GgufTensor& tensor : reader.tensors()) {
-        if (!known.contains(tensor.name)) {
-            return {Code::Unsupported,
-                    "tensor " + std::string(tensor.name) + " is none that InternVL's tower is known to have"};
+        if (known.contains(tensor.name)) continue;
+        const std::string name = base::printable(tensor.name);
+        if (tensor.name.starts_with("v.") || tensor.name.starts_with("mm.")) {
+            return Status(Code::Unsupported,
+                          "tensor " + name + " is none that InternVL's tower is known to have");
         }
+        if (n_unread++ == 0) first = name;
     }
-    return ok_status();
+    if (n_unread == 0) return std::string();
+    const std::string others = n_unread > 1 ? " and " + std::to_string(n_unread - 1) + " more" : "";
+    return "tensors of the vision file that InternVL does not have are left out: " + first + others;
 }
 
 Result<std::unique_ptr<VisionTower>> InternvlTower::open(const GgufReader& reader) {
@@ -167,6 +179,7 @@ Result<std::unique_ptr<VisionTower>> InternvlTower::open(const GgufReader& reade
     CLASP_ASSIGN_OR_RETURN(tower->tiles_, read_tile_range(reader, info));
     info.min_tiles = tower->tiles_.min;
     info.max_tiles = tower->tiles_.max;
+    info.tile_words = "and a thumbnail, in the shape nearest to the picture's";
     CLASP_ASSIGN_OR_RETURN(const VitTraits::QkNorm qk_norm, read_qk_norm(reader, info));
     const bool is_large = info.width == kLargeWidth && info.n_blocks == kLargeBlocks;
     tower->vit_ = Vit(reader, info,
@@ -188,7 +201,7 @@ Result<std::unique_ptr<VisionTower>> InternvlTower::open(const GgufReader& reade
     }
     tower->projector_.add_specs(tower->specs_);
     for (const WeightSpec& spec : tower->specs_) CLASP_RETURN_IF_ERROR(check_spec(reader, spec));
-    CLASP_RETURN_IF_ERROR(check_all_are_read(reader, tower->specs_));
+    CLASP_ASSIGN_OR_RETURN(info.note, note_unread(reader, tower->specs_));
     count_weights(reader, tower->specs_, info);
     return std::unique_ptr<VisionTower>(std::move(tower));
 }
@@ -220,6 +233,16 @@ Result<VisionPlan> InternvlTower::plan(PixelSize picture, const PlanOptions& opt
     plan.arrangement.insert(plan.arrangement.begin(), {.kind = ArrangedRun::Kind::Text, .text = "<img>"});
     plan.arrangement.push_back({.kind = ArrangedRun::Kind::Text, .text = "</img>"});
     return plan;
+}
+
+// One tile each, unless more are asked for, and a label before each.
+Result<VisionPlan> InternvlTower::plan_clip(const ClipFrames& clip, const PlanOptions& options) const {
+    PlanOptions of_frame = options;
+    if (of_frame.detail.max_tiles == 0) of_frame.detail.max_tiles = std::max<std::size_t>(tiles_.min, 1);
+    CLASP_ASSIGN_OR_RETURN(const VisionPlan frame, plan(clip.size, of_frame));
+    return frames_plan(clip, frame, [](std::size_t i) {
+        return (i == 0 ? "" : "\n") + ("Frame-" + std::to_string(i + 1)) + ": ";
+    });
 }
 
 // A token is its patches' channels, left to right, then down.

@@ -116,6 +116,7 @@ Result<MergedLayers> VisionSession::encode_merging(const PiecePixels& piece, con
     EncoderStretch stretch;
     stretch.request.compat = request.compat;
     stretch.piece = &piece;
+    stretch.tower = shape.tower;
     for (std::size_t step = 0; step <= program.encoder_blocks.size(); ++step) {
         const bool is_final =
             step == program.encoder_blocks.size() || rows.members.size() - shape.n_prefix <= place.keep;

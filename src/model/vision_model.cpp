@@ -30,6 +30,14 @@ Result<PictureDetail> settled_detail(const VisionInfo& info, PictureDetail detai
     }
     if (detail.max_tiles > 0 && info.max_tiles == 0) return refuse_detail(info, "the number of tiles");
     if (!detail.tile_merge.empty() && !info.tiles) return refuse_detail(info, "the order of tiles");
+    if (!detail.newline.empty() && detail.newline != "carried") {
+        if (detail.newline != "as-patch") {
+            return Status(Code::InvalidArgument, "there is no way to treat line breaks called " +
+                                                     base::in_quotes(detail.newline) +
+                                                     "; there are carried and as-patch");
+        }
+        if (!info.tiles) return refuse_detail(info, "how line breaks are treated");
+    }
     if (detail.max_tokens > 0 && detail.min_tokens > detail.max_tokens) {
         return Status(Code::InvalidArgument, "a picture cannot have at least " +
                                                  std::to_string(detail.min_tokens) + " and at most " +
@@ -38,11 +46,21 @@ Result<PictureDetail> settled_detail(const VisionInfo& info, PictureDetail detai
     return detail;
 }
 
+Status check_compat(const VisionInfo& info, Compat compat) {
+    if (compat == Compat::Original || info.is_in_llama_cpp) return ok_status();
+    return {Code::Unsupported, "llama.cpp does not know the vision tower " + info.family +
+                                   ", so there are no numbers of its own to compute"};
+}
+
+Status check_has_pixels(PixelSize picture) {
+    if (picture.width >= 1 && picture.height >= 1) return ok_status();
+    return {Code::InvalidArgument, "a picture of " + std::to_string(picture.width) + " x " +
+                                       std::to_string(picture.height) + " pixels has no tokens"};
+}
+
 Result<VisionPlan> plan_picture(const VisionTower& tower, PixelSize picture, const PlanOptions& options) {
-    if (picture.width < 1 || picture.height < 1) {
-        return Status(Code::InvalidArgument, "a picture of " + std::to_string(picture.width) + " x " +
-                                                 std::to_string(picture.height) + " pixels has no tokens");
-    }
+    CLASP_RETURN_IF_ERROR(check_has_pixels(picture));
+    CLASP_RETURN_IF_ERROR(check_compat(tower.info(), options.compat));
     PlanOptions settled = options;
     CLASP_ASSIGN_OR_RETURN(settled.detail, settled_detail(tower.info(), options.detail));
     CLASP_ASSIGN_OR_RETURN(VisionPlan plan, tower.plan(picture, settled));
@@ -109,6 +127,24 @@ Result<VisionPlan> VisionModel::plan(PixelSize picture, const PlanOptions& optio
 Result<std::vector<PiecePixels>> VisionModel::preprocess(const Image& picture, const VisionPlan& plan,
                                                          Compat compat) const {
     return tower_->preprocess(picture, plan, compat);
+}
+
+Result<VisionPlan> VisionModel::plan_clip(const ClipFrames& clip, const PlanOptions& options) const {
+    CLASP_RETURN_IF_ERROR(check_has_pixels(clip.size));
+    if (clip.n() == 0 || !(clip.fps > 0.0)) {
+        return Status(Code::InvalidArgument, "a clip without frames has no tokens");
+    }
+    CLASP_RETURN_IF_ERROR(check_compat(info(), options.compat));
+    PlanOptions settled = options;
+    CLASP_ASSIGN_OR_RETURN(settled.detail, settled_detail(info(), options.detail));
+    CLASP_ASSIGN_OR_RETURN(VisionPlan plan, tower_->plan_clip(clip, settled));
+    CLASP_RETURN_IF_ERROR(check_vision_plan(plan));
+    return plan;
+}
+
+Result<std::vector<PiecePixels>> VisionModel::pieces_of(const PieceRenderer& renderer, Compat compat) const {
+    return renderer.finish([&](const Image& part) { return tower_->pixel_values(part, compat); },
+                           [&](const image::PixelPlanes& part) { return tower_->plane_values(part); });
 }
 
 Result<std::vector<float>> VisionModel::fixed_row(std::size_t number) const {

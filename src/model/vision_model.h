@@ -65,6 +65,11 @@ class VisionModel {
     // The pieces of a picture that was planned.
     [[nodiscard]] Result<std::vector<PiecePixels>> preprocess(const Image& picture, const VisionPlan& plan,
                                                               Compat compat) const;
+    // What becomes of a clip of which these frames were sampled.
+    [[nodiscard]] Result<VisionPlan> plan_clip(const ClipFrames& clip, const PlanOptions& options) const;
+    // The pieces of a clip that was planned, once the renderer has its frames.
+    [[nodiscard]] Result<std::vector<PiecePixels>> pieces_of(const PieceRenderer& renderer,
+                                                             Compat compat) const;
     // A row of output_width that the arrangement of a plan names.
     [[nodiscard]] Result<std::vector<float>> fixed_row(std::size_t number) const;
     // How matrices are kept; never Auto.
@@ -110,6 +115,12 @@ class VisionSession {
                                 const std::atomic<bool>* cancel = nullptr,
                                 const GraphProgress& progress = {});
 
+    // The same of pieces that see each other, VisionPlan::pieces_at_once of one plan: the layers of each.
+    Result<std::vector<VisionLayers>> encode_group(std::span<const PiecePixels> pieces,
+                                                   const EncodeRequest& request,
+                                                   const std::atomic<bool>* cancel = nullptr,
+                                                   const GraphProgress& progress = {});
+
     // Fuses the mix's layers, projects them and compares them with each other. A weight of exactly 1 is
     // not multiplied. Errors: a layer of the mix that is not among the layers given; a result that is not
     // finite (corrupt; names the first bad token); cancelled.
@@ -140,8 +151,9 @@ class VisionSession {
 
    private:
     VisionSession() = default;
+    // The rows of piece `number` of those that were encoded together.
     void read_parts(const EncoderGraph& encoder, const PieceShape& shape, const EncodeRequest& request,
-                    VisionLayers& result) const;
+                    VisionLayers& result, std::size_t number = 0) const;
     [[nodiscard]] Status check(const PiecePixels& piece, const EncodeRequest& request) const;
     // Builds from rows of the tower's width and runs that.
     Result<std::vector<float>> run_projector(std::span<const float> rows, const std::atomic<bool>* cancel,

@@ -83,6 +83,7 @@ class MtmdTower final : public VisionTower {
     [[nodiscard]] Result<VisionPlan> plan(PixelSize picture, const PlanOptions& options) const override;
     [[nodiscard]] Result<std::vector<PiecePixels>> preprocess(const Image& picture, const VisionPlan& plan,
                                                               Compat compat) const override;
+    [[nodiscard]] Result<std::vector<float>> pixel_values(const Image& part, Compat compat) const override;
     [[nodiscard]] Result<std::vector<float>> encode_outside(const PiecePixels& piece) const override;
     EncoderGraph build_encoder(ggml_context* /*context*/, ggml_cgraph* /*graph*/,
                                const PiecePixels& /*piece*/,
@@ -291,6 +292,10 @@ Result<std::vector<PiecePixels>> MtmdTower::preprocess(const Image& picture, con
     PiecePixels piece = {plan.pieces.front(), {}};
     piece.values.assign(picture.rgb.begin(), picture.rgb.end());
     return std::vector<PiecePixels>{std::move(piece)};
+}
+
+Result<std::vector<float>> MtmdTower::pixel_values(const Image& part, Compat /*compat*/) const {
+    return std::vector<float>(part.rgb.begin(), part.rgb.end());
 }
 
 Result<std::vector<float>> MtmdTower::encode_outside(const PiecePixels& piece) const {

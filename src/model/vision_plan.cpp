@@ -24,17 +24,34 @@ Status check_pieces(const VisionPlan& plan) {
     for (std::size_t i = 0; i < plan.views.size(); ++i) {
         const std::size_t from = plan.views[i].from;
         if (from != kFromPicture && from >= i) return wrong("a view is made from a later one");
+        if (plan.views[i].is_plain && from != kFromPicture) return wrong("a plain view is made from another");
+    }
+    if (plan.pieces_at_once == 0 || plan.pieces.size() % plan.pieces_at_once != 0) {
+        return wrong("its pieces make no whole groups");
+    }
+    for (std::size_t i = 0; i < plan.pieces.size(); ++i) {
+        const ImagePiece& first = plan.pieces[i / plan.pieces_at_once * plan.pieces_at_once];
+        if (plan.pieces[i].size != first.size || plan.pieces[i].shape != first.shape ||
+            plan.pieces[i].is_pair() != first.is_pair()) {
+            return wrong("pieces of a group differ");
+        }
     }
     for (const ImagePiece& piece : plan.pieces) {
         if (piece.view >= plan.views.size()) return wrong("a piece has no view");
         const PixelSize view = plan.views[piece.view].fit.size();
+        if (piece.is_pair() &&
+            (piece.second_view >= plan.views.size() || plan.views[piece.second_view].fit.size() != view)) {
+            return wrong("the two views of a piece are not of one size");
+        }
+        if (piece.is_pair() && plan.views[piece.view].is_plain) return wrong("plain views make a pair");
         const PieceShape& shape = piece.shape;
         if (piece.left < 0 || piece.top < 0 || piece.size.width < 1 || piece.size.height < 1 ||
             piece.size.width > view.width - piece.left || piece.size.height > view.height - piece.top) {
             return wrong("a piece is not inside its view");
         }
         if (shape.n_prefix > 1 || shape.merge == 0 || shape.n_tokens() == 0 ||
-            shape.patches.height % shape.merge != 0 || shape.patches.width % shape.merge != 0) {
+            shape.patches.height % shape.merge != 0 || shape.patches.width % shape.merge != 0 ||
+            (shape.projects_prefix && shape.merge > 1)) {
             return wrong("the grid of a piece does not fit its merging");
         }
     }
@@ -52,9 +69,9 @@ Status check_arrangement(const VisionPlan& plan) {
             if (run.first > n_cells || run.count > n_cells - run.first) {
                 return wrong("a run of tokens leaves its piece");
             }
-            n_tokens += run.count;
         }
-        if (run.kind == ArrangedRun::Kind::Fixed) {
+        n_tokens += run.own_tokens();
+        if (run.kind == ArrangedRun::Kind::Fixed && !run.is_token) {
             ++n_fixed;
             if (run.first_token > has_row.size() || run.n_tokens > has_row.size() - run.first_token) {
                 return wrong("a fixed row goes with tokens that are not there");
@@ -69,6 +86,9 @@ Status check_arrangement(const VisionPlan& plan) {
         plan.pieces.size() != plan.layout.n_pieces) {
         return wrong("its layout and its arrangement differ");
     }
+    if (!plan.times.empty() && plan.times.size() != plan.layout.regions.size()) {
+        return wrong("its regions have no times");
+    }
     return ok_status();
 }
 
@@ -77,8 +97,11 @@ Status check_arrangement(const VisionPlan& plan) {
 std::vector<TokenCell> token_cells(const VisionPlan& plan) {
     std::vector<TokenCell> cells;
     for (const ArrangedRun& run : plan.arrangement) {
-        if (run.kind != ArrangedRun::Kind::Tokens) continue;
-        for (std::size_t i = 0; i < run.count; ++i) cells.push_back({run.piece, run.first + i});
+        if (run.kind == ArrangedRun::Kind::Tokens) {
+            for (std::size_t i = 0; i < run.count; ++i) cells.push_back({run.piece, run.first + i});
+        } else if (run.own_tokens() > 0) {
+            cells.push_back({kFixedRow, run.fixed});
+        }
     }
     return cells;
 }
@@ -124,34 +147,84 @@ Status check_vision_plan(const VisionPlan& plan) {
     return check_arrangement(plan);
 }
 
-Result<std::vector<PiecePixels>> render_pieces(const Image& picture, const VisionPlan& plan,
-                                               const image::Normalisation& normalisation, Compat compat) {
-    if (size_of(picture) != plan.layout.picture) {
-        return Status(Code::InvalidArgument, "the picture has " + std::to_string(picture.width) + " x " +
-                                                 std::to_string(picture.height) +
-                                                 " pixels, but the plan is for " +
-                                                 std::to_string(plan.layout.picture.width) + " x " +
-                                                 std::to_string(plan.layout.picture.height));
+Status PieceRenderer::add(const Image& picture, std::size_t frame) {
+    if (size_of(picture) != plan_.layout.picture) {
+        return {Code::InvalidArgument, "the picture has " + std::to_string(picture.width) + " x " +
+                                           std::to_string(picture.height) + " pixels, but the plan is for " +
+                                           std::to_string(plan_.layout.picture.width) + " x " +
+                                           std::to_string(plan_.layout.picture.height)};
     }
-    std::vector<Image> views;
-    for (const PictureView& view : plan.views) {
-        const Image& source = view.from == kFromPicture ? picture : views[view.from];
-        CLASP_ASSIGN_OR_RETURN(Image made, image::apply_fit(source, view.fit));
-        views.push_back(std::move(made));
-    }
-    std::vector<PiecePixels> pieces;
-    for (const ImagePiece& piece : plan.pieces) {
-        const Image& view = views[piece.view];
-        image::PixelPlanes planes;
-        if (size_of(view) == piece.size) {
-            CLASP_ASSIGN_OR_RETURN(planes, image::normalise(view, normalisation, compat));
-        } else {
-            CLASP_ASSIGN_OR_RETURN(const Image part, image::crop(view, piece.left, piece.top, piece.size));
-            CLASP_ASSIGN_OR_RETURN(planes, image::normalise(part, normalisation, compat));
+    for (std::size_t i = 0; i < plan_.views.size(); ++i) {
+        const PictureView& view = plan_.views[i];
+        if (view.frame != frame) continue;
+        if (view.is_plain) {
+            CLASP_RETURN_IF_ERROR(add_plain(picture, i));
+            continue;
         }
-        pieces.push_back({piece, std::move(planes.values)});
+        const Image& source = view.from == kFromPicture ? picture : views_[view.from];
+        CLASP_ASSIGN_OR_RETURN(views_[i], image::apply_fit(source, view.fit));
+    }
+    return ok_status();
+}
+
+Status PieceRenderer::add_plain(const Image& picture, std::size_t view) {
+    for (std::size_t i = 0; i < planes_.size(); ++i) {
+        const ImagePiece& piece = plan_.pieces[i];
+        if (piece.view != view) continue;
+        CLASP_ASSIGN_OR_RETURN(planes_[i], image::resize_plain(picture, plan_.views[view].fit.resized,
+                                                               piece.left, piece.top, piece.size));
+    }
+    return ok_status();
+}
+
+Result<std::vector<PiecePixels>> PieceRenderer::finish(const PixelValues& values,
+                                                       const PlaneValues& plain_values) const {
+    const Status not_given(Code::InvalidArgument, "a frame that the plan names was not given");
+    std::vector<PiecePixels> pieces;
+    for (std::size_t i = 0; i < plan_.pieces.size(); ++i) {
+        const ImagePiece& piece = plan_.pieces[i];
+        PiecePixels pixels = {piece, {}};
+        if (plan_.views[piece.view].is_plain) {
+            if (planes_[i].values.empty()) return not_given;
+            CLASP_ASSIGN_OR_RETURN(pixels.values, plain_values(planes_[i]));
+            pieces.push_back(std::move(pixels));
+            continue;
+        }
+        for (const std::size_t number : {piece.view, piece.second_view}) {
+            if (number == kNoView) continue;
+            const Image& view = views_[number];
+            if (size_of(view) != plan_.views[number].fit.size()) return not_given;
+            std::vector<float> planes;
+            if (size_of(view) == piece.size) {
+                CLASP_ASSIGN_OR_RETURN(planes, values(view));
+            } else {
+                CLASP_ASSIGN_OR_RETURN(const Image part,
+                                       image::crop(view, piece.left, piece.top, piece.size));
+                CLASP_ASSIGN_OR_RETURN(planes, values(part));
+            }
+            if (pixels.values.empty()) {
+                pixels.values = std::move(planes);
+            } else {
+                pixels.values.insert(pixels.values.end(), planes.begin(), planes.end());
+            }
+        }
+        pieces.push_back(std::move(pixels));
     }
     return pieces;
+}
+
+Result<std::vector<PiecePixels>> render_pieces(const Image& picture, const VisionPlan& plan,
+                                               const image::Normalisation& normalisation, Compat compat) {
+    PieceRenderer renderer(plan);
+    CLASP_RETURN_IF_ERROR(renderer.add(picture, 0));
+    return renderer.finish(
+        [&](const Image& part) -> Result<std::vector<float>> {
+            CLASP_ASSIGN_OR_RETURN(image::PixelPlanes planes, image::normalise(part, normalisation, compat));
+            return std::move(planes.values);
+        },
+        [&](const image::PixelPlanes& part) -> Result<std::vector<float>> {
+            return image::normalise(part, normalisation);
+        });
 }
 
 }  // namespace clasp::model

@@ -10,14 +10,13 @@
 #include "model/linear.h"
 #include "model/patch_order.h"
 #include "model/segment_attention.h"
-#include "model/smart_resize.h"
 #include "model/vision_qwen_file.h"
+#include "model/vision_qwen_plan.h"
 
 namespace clasp::model {
 
 namespace {
 
-constexpr TokenRange kLlamaCppTokens = {8, 4096};
 constexpr float kRotationBase = 10000.0F;
 
 std::int64_t ggml_size(std::size_t n) {
@@ -106,6 +105,8 @@ class QwenTower final : public VisionTower {
     [[nodiscard]] const std::vector<WeightSpec>& specs() const override { return file_.specs; }
     void bind(const WeightStore& store) override;
     [[nodiscard]] Result<VisionPlan> plan(PixelSize picture, const PlanOptions& options) const override;
+    [[nodiscard]] Result<VisionPlan> plan_clip(const ClipFrames& clip,
+                                               const PlanOptions& options) const override;
     EncoderGraph build_encoder(ggml_context* context, ggml_cgraph* graph, const PiecePixels& piece,
                                const EncodeRequest& request) const override;
     ProjectorGraph build_projector(ggml_context* context, ggml_tensor* fused, const PieceShape& shape,
@@ -115,11 +116,11 @@ class QwenTower final : public VisionTower {
     [[nodiscard]] std::size_t max_nodes() const override { return 128 + 96 * file_.info.n_blocks; }
 
    private:
-    [[nodiscard]] Result<PixelSize> resized(PixelSize picture, const PlanOptions& options) const;
     [[nodiscard]] QwenNorm bind_norm(const WeightStore& store, const std::string& name) const;
     ggml_tensor* norm(ggml_context* context, ggml_tensor* x, const QwenNorm& by) const;
-    [[nodiscard]] std::vector<float> patch_rows(const PiecePixels& piece, const PatchOrder& order,
-                                                Compat compat) const;
+    // Of the first or the second three planes.
+    [[nodiscard]] std::vector<float> patch_rows(const PiecePixels& piece, std::size_t frame,
+                                                const PatchOrder& order, Compat compat) const;
     ggml_tensor* embed(ggml_context* context, const PiecePixels& piece, const PatchOrder& order,
                        Compat compat, std::vector<GraphInput>& inputs) const;
     ggml_tensor* add_positions(ggml_context* context, ggml_tensor* x, const PieceShape& shape,
@@ -172,10 +173,8 @@ Result<std::unique_ptr<VisionTower>> QwenTower::open(const GgufReader& reader,
                          .scale = 1.0F / std::sqrt(static_cast<float>(head_width))};
     tower->llama_cpp_patches_are_half_ = reader.find_tensor("v.patch_embd.weight")->type != GGML_TYPE_BF16;
     const auto side = static_cast<int>(info.image_size);
-    CLASP_ASSIGN_OR_RETURN(const PixelSize usual, tower->resized({side, side}, {}));
-    const auto token_side = static_cast<int>(info.patch_size * info.capabilities.merge);
-    info.grid = {static_cast<std::size_t>(usual.height / token_side),
-                 static_cast<std::size_t>(usual.width / token_side)};
+    CLASP_ASSIGN_OR_RETURN(const VisionPlan usual, plan_qwen_picture(tower->file_, {side, side}, {}));
+    info.grid = usual.layout.grid;
     return std::unique_ptr<VisionTower>(std::move(tower));
 }
 
@@ -214,44 +213,22 @@ void QwenTower::bind(const WeightStore& store) {
     }
 }
 
-Result<PixelSize> QwenTower::resized(PixelSize picture, const PlanOptions& options) const {
-    const bool is_original = options.compat == Compat::Original;
-    const TokenRange usual = is_original ? *file_.info.token_range : kLlamaCppTokens;
-    const PictureDetail& detail = options.detail;
-    return smart_resize(
-        picture,
-        {.token_side = static_cast<int>(file_.info.patch_size * file_.info.capabilities.merge),
-         .min_tokens = detail.min_tokens != 0 ? detail.min_tokens : usual.min,
-         .max_tokens = detail.max_tokens != 0 ? detail.max_tokens : usual.max},
-        options.compat);
-}
-
-// The original stretches the picture by the few pixels that are missing; llama.cpp pads with black.
 Result<VisionPlan> QwenTower::plan(PixelSize picture, const PlanOptions& options) const {
-    CLASP_ASSIGN_OR_RETURN(const PixelSize size, resized(picture, options));
-    const Compat compat = options.compat;
-    const image::Fit fit = compat == Compat::Original
-                               ? image::stretch_fit(size, image::Filter::Bicubic)
-                               : image::padded_fit(picture, size, {0, 0, 0}, image::Filter::Bicubic, compat);
-    const std::size_t patch = file_.info.patch_size;
-    const PieceShape shape = {.patches = {static_cast<std::size_t>(size.height) / patch,
-                                          static_cast<std::size_t>(size.width) / patch},
-                              .n_prefix = 0,
-                              .merge = file_.info.capabilities.merge};
-    VisionPlan plan = single_piece_plan(picture, fit, shape);
-    plan.arrangement.insert(plan.arrangement.begin(),
-                            {.kind = ArrangedRun::Kind::Text, .text = "<|vision_start|>"});
-    plan.arrangement.push_back({.kind = ArrangedRun::Kind::Text, .text = "<|vision_end|>"});
-    return plan;
+    return plan_qwen_picture(file_, picture, options);
 }
 
-std::vector<float> QwenTower::patch_rows(const PiecePixels& piece, const PatchOrder& order,
+Result<VisionPlan> QwenTower::plan_clip(const ClipFrames& clip, const PlanOptions& options) const {
+    return plan_qwen_clip(file_, clip, options);
+}
+
+std::vector<float> QwenTower::patch_rows(const PiecePixels& piece, std::size_t frame, const PatchOrder& order,
                                          Compat compat) const {
     const auto width = static_cast<std::size_t>(piece.piece.size.width);
     const auto height = static_cast<std::size_t>(piece.piece.size.height);
     const std::size_t patch = file_.info.patch_size;
     const std::size_t row_width =
         compat == Compat::Original ? file_.padded_patch_values() : file_.patch_values();
+    const float* planes = piece.values.data() + frame * 3 * height * width;
     std::vector<float> rows(order.rows.size() * row_width, 0.0F);
     for (std::size_t row = 0; row < order.rows.size(); ++row) {
         const std::size_t top = static_cast<std::size_t>(order.rows[row].y) * patch;
@@ -259,7 +236,7 @@ std::vector<float> QwenTower::patch_rows(const PiecePixels& piece, const PatchOr
         float* to = rows.data() + row * row_width;
         for (std::size_t channel = 0; channel < 3; ++channel) {
             for (std::size_t line = 0; line < patch; ++line, to += patch) {
-                std::copy_n(piece.values.data() + (channel * height + top + line) * width + left, patch, to);
+                std::copy_n(planes + (channel * height + top + line) * width + left, patch, to);
             }
         }
     }
@@ -277,14 +254,19 @@ ggml_tensor* QwenTower::norm(ggml_context* context, ggml_tensor* x, const QwenNo
 
 ggml_tensor* QwenTower::embed(ggml_context* context, const PiecePixels& piece, const PatchOrder& order,
                               Compat compat, std::vector<GraphInput>& inputs) const {
-    const std::vector<float> rows = patch_rows(piece, order, compat);
     const std::size_t n = order.rows.size();
-    ggml_tensor* patches =
-        ggml_new_tensor_2d(context, GGML_TYPE_F32, ggml_size(rows.size() / n), ggml_size(n));
-    inputs.push_back(graph_input(patches, rows));
+    const auto patches_of = [&](std::size_t frame) {
+        const std::vector<float> rows = patch_rows(piece, frame, order, compat);
+        ggml_tensor* held =
+            ggml_new_tensor_2d(context, GGML_TYPE_F32, ggml_size(rows.size() / n), ggml_size(n));
+        inputs.push_back(graph_input(held, rows));
+        return held;
+    };
+    ggml_tensor* patches = patches_of(0);
+    ggml_tensor* second = piece.piece.is_pair() ? patches_of(1) : patches;
     const Kernels& kernels = compat == Compat::Original ? kernels_ : llama_cpp_kernels_;
     ggml_tensor* embedded = ggml_add(context, build_linear(context, kernels.first, patches),
-                                     build_linear(context, kernels.second, patches));
+                                     build_linear(context, kernels.second, second));
     if (positions_ == nullptr) return embedded;
     return add_positions(context, ggml_add(context, embedded, patch_bias_), piece.piece.shape, order, inputs);
 }

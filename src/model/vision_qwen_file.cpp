@@ -287,6 +287,8 @@ Result<QwenFile> read_qwen_file(const GgufReader& reader, const QwenGeneration& 
     info.profile = generation.profile;
     info.token_range = generation.tokens;
     info.words.after = "";
+    info.lays_on_white = true;
+    info.sampling = kQwenSampling;
     if (!generation.has_deepstack) {
         // What the paper evaluated, and what its chat template says; that of Qwen3-VL says nothing.
         info.paper_token_range = TokenRange{kPaperMinTokens, generation.tokens.max};

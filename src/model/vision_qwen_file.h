@@ -28,6 +28,9 @@ struct QwenGeneration {
     Activation activation = Activation::QuickGelu;
     TokenRange tokens;              // of a picture, by the original's processor
     std::string_view profile = {};  // VisionInfo::profile
+    // How the steps of a clip know their time: positions of so many a second, or one a step where this is 0,
+    bool has_time_stamps = false;  // or words before each step, which stands in marks of its own
+    double positions_per_second = 0.0;
 };
 
 inline constexpr QwenGeneration kQwen2Vl = {
@@ -39,7 +42,8 @@ inline constexpr QwenGeneration kQwen25Vl = {.projector_type = "qwen2.5vl_merger
                                              .has_windows = true,
                                              .activation = Activation::Silu,
                                              .tokens = {4, 16384},
-                                             .profile = "qwen2.5-vl"};
+                                             .profile = "qwen2.5-vl",
+                                             .positions_per_second = 2.0};
 
 inline constexpr QwenGeneration kQwen3Vl = {.projector_type = "qwen3vl_merger",
                                             .family = "qwen3-vl",
@@ -48,7 +52,19 @@ inline constexpr QwenGeneration kQwen3Vl = {.projector_type = "qwen3vl_merger",
                                             .has_positions = true,
                                             .has_deepstack = true,
                                             .activation = Activation::Gelu,
-                                            .tokens = {64, 16384}};
+                                            .tokens = {64, 16384},
+                                            .has_time_stamps = true};
+
+// Of clips, by the authors' utility code: two frames a second, at least 4, an even number; tokens of a frame,
+// and of all of them together.
+inline constexpr video::SampleRule kQwenSampling = {.places = video::SampleRule::Places::Ends,
+                                                    .n_frames = 0,
+                                                    .fps = 2.0,
+                                                    .min_frames = 4,
+                                                    .max_frames = 768,
+                                                    .multiple = 2};
+inline constexpr TokenRange kQwenFrameTokens = {128, 768};
+inline constexpr double kQwenClipTokens = 0.9 * 128000.0;
 
 struct QwenFile {
     const QwenGeneration* generation = nullptr;

@@ -31,6 +31,13 @@ std::vector<float> read_rows(const ggml_tensor* tensor) {
     return values;
 }
 
+// Part `number` of a tensor of float32, of `n` values.
+std::vector<float> read_part(const ggml_tensor* tensor, std::size_t number, std::size_t n) {
+    std::vector<float> values(n);
+    ggml_backend_tensor_get(tensor, values.data(), number * n * sizeof(float), n * sizeof(float));
+    return values;
+}
+
 void set_values(ggml_tensor* tensor, std::span<const float> values) {
     ggml_backend_tensor_set(tensor, values.data(), 0, values.size() * sizeof(float));
 }
@@ -49,12 +56,12 @@ Status check_layers(const std::vector<std::size_t>& layers, std::size_t n_blocks
     return ok_status();
 }
 
-ClassAttention read_attention(const ggml_tensor* tensor, std::size_t layer) {
+ClassAttention read_attention(const ggml_tensor* tensor, std::size_t layer, std::size_t number) {
     ClassAttention attention;
     attention.layer = layer;
     attention.n_heads = static_cast<std::size_t>(tensor->ne[2]);
-    attention.per_head = read_rows(tensor);
     const auto n_columns = static_cast<std::size_t>(tensor->ne[0]);
+    attention.per_head = read_part(tensor, number, attention.n_heads * n_columns);
     attention.mean.assign(n_columns, 0.0F);
     for (std::size_t column = 0; column < n_columns; ++column) {
         double sum = 0.0;
@@ -90,13 +97,14 @@ Result<std::unique_ptr<VisionSession>> VisionSession::create(std::shared_ptr<con
 Status VisionSession::check(const PiecePixels& piece, const EncodeRequest& request) const {
     const VisionInfo& info = model_->info();
     const PixelSize size = piece.piece.size;
+    const std::size_t n_planes = piece.piece.n_planes();
     const std::size_t n_pixels =
-        3 * static_cast<std::size_t>(size.width) * static_cast<std::size_t>(size.height);
+        n_planes * static_cast<std::size_t>(size.width) * static_cast<std::size_t>(size.height);
     if (piece.values.size() != n_pixels) {
         return {Code::InvalidArgument, "the vision tower takes " + std::to_string(n_pixels) +
-                                           " pixel values, 3 planes of " + std::to_string(size.width) +
-                                           " x " + std::to_string(size.height) + ", not " +
-                                           std::to_string(piece.values.size())};
+                                           " pixel values, " + std::to_string(n_planes) + " planes of " +
+                                           std::to_string(size.width) + " x " + std::to_string(size.height) +
+                                           ", not " + std::to_string(piece.values.size())};
     }
     const bool wants_class = !request.class_attention.empty() || !request.class_query.empty();
     if (wants_class && piece.piece.shape.n_prefix == 0) {
@@ -117,53 +125,72 @@ Status VisionSession::check(const PiecePixels& piece, const EncodeRequest& reque
 }
 
 void VisionSession::read_parts(const EncoderGraph& encoder, const PieceShape& shape,
-                               const EncodeRequest& request, VisionLayers& result) const {
+                               const EncodeRequest& request, VisionLayers& result, std::size_t number) const {
     const VisionInfo& info = model_->info();
     result.shape = shape;
     result.width = info.width;
     result.compat = request.compat;
+    const std::size_t n_apart = (shape.n_prefix - shape.n_class_tokens()) * info.width;
+    // Of a group a tensor holds as many rows of each piece; rows that were merged are of one alone.
+    const auto n_values = [&](const ggml_tensor* tensor) {
+        const auto n = static_cast<std::size_t>(ggml_nelements(tensor));
+        return number == 0 && n < shape.n_rows() * info.width ? n : shape.n_rows() * info.width;
+    };
     for (std::size_t i = 0; i < encoder.layers.size(); ++i) {
-        std::vector<float> rows = read_rows(encoder.layers[i]);
-        const auto patches = rows.begin() + static_cast<std::ptrdiff_t>(shape.n_prefix * info.width);
+        std::vector<float> rows = read_part(encoder.layers[i], number, n_values(encoder.layers[i]));
+        const auto projected = rows.begin() + static_cast<std::ptrdiff_t>(n_apart);
         result.layers.push_back({.layer = request.layers[i],
-                                 .values = std::vector<float>(patches, rows.end()),
-                                 .class_row = std::vector<float>(rows.begin(), patches)});
+                                 .values = std::vector<float>(projected, rows.end()),
+                                 .class_row = std::vector<float>(rows.begin(), projected)});
     }
     for (std::size_t i = 0; i < encoder.class_attention.size(); ++i) {
         result.class_attention.push_back(
-            read_attention(encoder.class_attention[i], request.class_attention[i]));
+            read_attention(encoder.class_attention[i], request.class_attention[i], number));
     }
     for (std::size_t i = 0; i < encoder.keys.size(); ++i) {
-        result.keys.push_back({.layer = request.keys[i], .values = read_rows(encoder.keys[i])});
+        result.keys.push_back({.layer = request.keys[i],
+                               .values = read_part(encoder.keys[i], number, n_values(encoder.keys[i]))});
     }
     for (std::size_t i = 0; i < encoder.class_query.size(); ++i) {
-        result.class_query.push_back(
-            {.layer = request.class_query[i], .values = read_rows(encoder.class_query[i])});
+        result.class_query.push_back({.layer = request.class_query[i],
+                                      .values = read_part(encoder.class_query[i], number, info.width)});
     }
 }
 
 Result<VisionLayers> VisionSession::encode(const PiecePixels& piece, const EncodeRequest& request,
                                            const std::atomic<bool>* cancel, const GraphProgress& progress) {
-    CLASP_RETURN_IF_ERROR(check(piece, request));
+    CLASP_ASSIGN_OR_RETURN(std::vector<VisionLayers> layers,
+                           encode_group(std::span(&piece, 1), request, cancel, progress));
+    return std::move(layers.front());
+}
+
+Result<std::vector<VisionLayers>> VisionSession::encode_group(std::span<const PiecePixels> pieces,
+                                                              const EncodeRequest& request,
+                                                              const std::atomic<bool>* cancel,
+                                                              const GraphProgress& progress) {
+    for (const PiecePixels& piece : pieces) CLASP_RETURN_IF_ERROR(check(piece, request));
     Stopwatch stopwatch;
     const VisionTower& tower = *model_->tower_;
+    const PieceShape& shape = pieces.front().piece.shape;
+    std::vector<VisionLayers> result(pieces.size());
     if (tower.is_outside()) {
-        VisionLayers result;
-        read_parts({}, piece.piece.shape, request, result);
-        CLASP_ASSIGN_OR_RETURN(std::vector<float> rows, tower.encode_outside(piece));
-        result.layers.push_back({.layer = 0, .values = std::move(rows)});
-        result.encode_ms = stopwatch.lap_ms();
+        for (std::size_t i = 0; i < pieces.size(); ++i) {
+            read_parts({}, shape, request, result[i]);
+            CLASP_ASSIGN_OR_RETURN(std::vector<float> rows, tower.encode_outside(pieces[i]));
+            result[i].layers.push_back({.layer = 0, .values = std::move(rows)});
+            result[i].encode_ms = stopwatch.lap_ms();
+        }
         return result;
     }
     CLASP_RETURN_IF_ERROR(graph_.reset());
-    const EncoderGraph encoder = tower.build_encoder(graph_.ggml(), graph_.graph(), piece, request);
+    const EncoderGraph encoder = tower.build_group_encoder(graph_.ggml(), graph_.graph(), pieces, request);
     CLASP_RETURN_IF_ERROR(runner_->allocate(graph_.graph()));
     fill_inputs(encoder.inputs);
     CLASP_RETURN_IF_ERROR(runner_->compute(graph_.graph(), cancel, progress));
-
-    VisionLayers result;
-    read_parts(encoder, piece.piece.shape, request, result);
-    result.encode_ms = stopwatch.lap_ms();
+    for (std::size_t i = 0; i < pieces.size(); ++i) read_parts(encoder, shape, request, result[i], i);
+    // Their time is one; each has its share.
+    const double elapsed_ms = stopwatch.lap_ms();
+    for (VisionLayers& layers : result) layers.encode_ms = elapsed_ms / static_cast<double>(result.size());
     return result;
 }
 
@@ -196,7 +223,7 @@ Result<std::vector<float>> VisionSession::fuse(const VisionLayers& layers, const
         }
         ggml_tensor* input =
             ggml_new_tensor_2d(context, GGML_TYPE_F32, static_cast<std::int64_t>(layers.width),
-                               static_cast<std::int64_t>(layers.shape.n_patches()));
+                               static_cast<std::int64_t>(layers.shape.n_projected()));
         ggml_set_input(input);
         inputs.push_back(input);
         values.emplace_back(layer->values);
@@ -279,7 +306,7 @@ Result<std::vector<float>> VisionSession::gram(std::span<const float> tokens,
 Result<VisionTokens> VisionSession::project(const VisionLayers& layers, const Mix& mix,
                                             const ProjectOptions& options, const std::atomic<bool>* cancel) {
     const VisionInfo& info = model_->info();
-    const std::size_t n_values = layers.shape.n_patches() * info.width;
+    const std::size_t n_values = layers.shape.n_projected() * info.width;
     const bool fits = layers.width == info.width && layers.shape.merge == info.capabilities.merge &&
                       std::all_of(layers.layers.begin(), layers.layers.end(),
                                   [&](const LayerOutput& layer) { return layer.values.size() == n_values; });

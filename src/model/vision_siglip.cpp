@@ -174,6 +174,7 @@ Result<std::unique_ptr<VisionTower>> SmolVlmTower::open(const GgufReader& reader
     tower->rule_ = {.tile_size = static_cast<int>(info.image_size),
                     .longest_side = static_cast<int>(longest)};
     info.max_tiles = smolvlm_max_tiles(tower->rule_);
+    info.tile_words = "and an overview, as many as the picture scaled to its longest side fills";
     // A square is cut into most tiles.
     const auto side = static_cast<int>(info.image_size);
     const auto most = tower->plan({side, side}, {});

@@ -16,6 +16,7 @@
 #include "clasp/status.h"
 #include "ggml.h"
 #include "llama.h"
+#include "model/clip_plan.h"
 #include "model/gguf_reader.h"
 #include "model/vision_plan.h"
 #include "model/vision_types.h"
@@ -64,6 +65,7 @@ inline constexpr std::size_t kNoBlock = static_cast<std::size_t>(-1);
 struct EncoderStretch {
     EncodeRequest request;
     const PiecePixels* piece = nullptr;  // begins with the piece; null: with rows
+    std::size_t tower = 0;               // of the piece's shape
     bool is_last = false;                // runs as far as the request needs, whatever `last` says
     std::size_t n_rows = 0;
     std::size_t finish = kNoBlock;  // block whose feed-forward part comes first
@@ -105,16 +107,30 @@ class VisionTower {
     // weights. Of the options' detail only what info() says can be chosen is set. Errors: a picture that the
     // model does not take, with the reason.
     [[nodiscard]] virtual Result<VisionPlan> plan(PixelSize picture, const PlanOptions& options) const = 0;
+    // What becomes of a clip of which these frames were sampled, by info().sampling or by request. Here:
+    // frames as so many pictures, one after the other (clip_plan.h).
+    [[nodiscard]] virtual Result<VisionPlan> plan_clip(const ClipFrames& clip,
+                                                       const PlanOptions& options) const;
     // The pixels of a planned picture's pieces: render_pieces() with the file's mean and deviation, for all
     // families that do nothing else.
     [[nodiscard]] virtual Result<std::vector<PiecePixels>> preprocess(const Image& picture,
                                                                       const VisionPlan& plan,
                                                                       Compat compat) const;
+    // The same for a part of a clip's frame that was resampled as the plan says.
+    [[nodiscard]] virtual Result<std::vector<float>> pixel_values(const Image& part, Compat compat) const;
+    // The same of one that was resampled in floating point.
+    [[nodiscard]] Result<std::vector<float>> plane_values(const image::PixelPlanes& part) const;
 
     // The piece is one of a plan, with as many pixels as it says, and the request's blocks are known to
     // exist. Outputs are marked and expanded into the graph.
     virtual EncoderGraph build_encoder(ggml_context* context, ggml_cgraph* graph, const PiecePixels& piece,
                                        const EncodeRequest& request) const = 0;
+    // Of pieces that see each other (VisionPlan::pieces_at_once), whose rows follow each other in every
+    // output; class_attention is [n_rows, 1, heads, pieces], class_query [width, pieces]. Here: of one piece
+    // alone.
+    virtual EncoderGraph build_group_encoder(ggml_context* context, ggml_cgraph* graph,
+                                             std::span<const PiecePixels> pieces,
+                                             const EncodeRequest& request) const;
     // Only called if info().capabilities.merges_inside.
     virtual StretchGraph build_stretch(ggml_context* context, ggml_cgraph* graph,
                                        const EncoderStretch& stretch) const;

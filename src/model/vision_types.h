@@ -12,6 +12,7 @@
 #include "clasp/fuse.h"
 #include "model/tile_rule.h"
 #include "model/vision_plan.h"
+#include "video/sampling.h"
 
 namespace clasp::model {
 
@@ -30,6 +31,16 @@ struct TokenRange {
     std::size_t max = 0;
 };
 
+// Frames as a tower that is made for clips takes them.
+struct ClipInput {
+    std::size_t n_frames = 0;
+    std::size_t n_tokens = 0;        // of all frames together
+    bool has_class_rows = false;     // one of each frame's tokens is its class row
+    bool has_temporal_part = false;  // frames see each other
+    std::string source = {};         // whose model it is: "authors", "hf"
+    std::string preprocess = {};     // how frames are resampled: "languagebind", "clip"
+};
+
 // How pictures and conversations about them are written.
 struct PictureWords {
     std::string after = "\n";  // what the template says behind a picture; plans bring marks of their own
@@ -39,11 +50,17 @@ struct PictureWords {
     std::string system = {};  // the usual system text, where nobody gives one; empty: none, or the template's
     std::string chat_template =
         {};  // as PromptOptions has it, for files that bring none; empty: the decoder's
+    // The same for files whose text model is Mistral 7B, or Yi 34B, as their name or their shape tells.
+    std::string mistral_template = {};
+    std::string yi_template = {};
     // Where the usual templates differ from how the model was trained; turns_of: only with decoders of this
     // architecture, empty: with all.
     std::string chatml_system = {};  // the usual system text of conversations in ChatML alone
     bool joins_turns = false;        // no line break behind the token that ends a turn
     std::string turns_of = {};
+    // False: a conversation of LLaVA-1.5's form begins with the user's turn where the file brings no
+    // template.
+    bool has_vicuna_system = true;
 };
 
 struct VisionInfo {
@@ -58,8 +75,15 @@ struct VisionInfo {
     std::optional<TokenRange> token_range;        // of towers that take any size: the authors' limits
     std::optional<TokenRange> paper_token_range;  // those behind the paper's figures, if others
     std::size_t min_tiles = 0;
-    std::size_t max_tiles = 0;  // of towers that cut pictures into as many tiles as fit; 0: no such choice
+    std::size_t max_tiles = 0;    // of towers that cut pictures into as many tiles as fit; 0: no such choice
+    std::string tile_words = {};  // what else they show and how they choose, for people
     PictureWords words;
+    // The original lays pictures with transparency on white; others take colours as stored.
+    bool lays_on_white = false;
+    video::SampleRule sampling;  // which frames of a clip are seen
+    // What becomes of a clip, where that is the same whatever it shows, for people: towers of their own.
+    std::optional<ClipInput> clip = {};
+    bool is_in_llama_cpp = true;  // false: there are no numbers of llama.cpp's
     // A sentence about what the file lacks, or how pictures are encoded instead; else empty.
     std::string note = {};
     // The profile with the paper's mixes for this tower; empty: those of LLaVA, mapped by depth.
@@ -121,12 +145,12 @@ struct EncodeRequest {
     std::vector<std::size_t> class_query = {};
 };
 
-// Output of one block: a row of `width` per patch. Without merging they stand in the order of the tokens;
-// with merging the order is the tower's own, and only its projector knows it.
+// Output of one block: a row of `width` for each of PieceShape::n_projected(). Without merging they stand in
+// the order of the tokens; with merging the order is the tower's own, and only its projector knows it.
 struct LayerOutput {
     std::size_t layer = 0;
     std::vector<float> values;
-    // The prefix row, which is not projected; empty when there is none or the layer came from a file.
+    // The prefix row that is not projected; empty when there is none or the layer came from a file.
     std::vector<float> class_row = {};
 };
 
@@ -175,7 +199,7 @@ struct VisionLayers {
 
 // The visual tokens of one piece, row by row.
 struct VisionTokens {
-    Grid grid;
+    Grid grid;  // of those that are patches
     std::size_t width = 0;
     std::vector<float> values;  // n_tokens rows of `width`
     std::vector<float> gram;    // n_tokens x n_tokens cosines; empty unless asked for
@@ -183,7 +207,7 @@ struct VisionTokens {
     double project_ms = 0.0;
     double gram_ms = 0.0;
 
-    [[nodiscard]] std::size_t n_tokens() const { return grid.height * grid.width; }
+    [[nodiscard]] std::size_t n_tokens() const { return width == 0 ? 0 : values.size() / width; }
 };
 
 }  // namespace clasp::model

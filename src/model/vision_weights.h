@@ -29,9 +29,9 @@ struct WeightSpec {
         Matrix,  // left operand of a product; converted to the wanted format
         Values,  // biases, norms, tables: float32
     };
-    std::string name;                      // by which the graph asks for it
-    std::vector<std::string> parts;        // tensors of the file, stacked along the rows
-    std::vector<std::int64_t> part_shape;  // each part's shape in the file
+    std::string name = {};                      // by which the graph asks for it
+    std::vector<std::string> parts = {};        // tensors of the file, stacked along the rows
+    std::vector<std::int64_t> part_shape = {};  // each part's shape in the file
     Use use = Use::Values;
     std::int64_t width = 0;                        // elements of a row; the part's elements are whole rows
     std::int64_t padded_width = 0;                 // rows are lengthened with zeros to this; 0: not
@@ -55,6 +55,9 @@ class WeightStore {
     WeightStore(const WeightStore&) = delete;
     WeightStore& operator=(const WeightStore&) = delete;
 
+    [[nodiscard]] bool has(const std::string& name) const {
+        return tensors_.contains(name) || packed_.contains(name);
+    }
     // A name that no spec has, or that is a matrix kept as integers, is a bug.
     [[nodiscard]] ggml_tensor* get(std::string_view name) const;
     // A matrix in whatever form it is kept, with its bias.

@@ -1,41 +1,18 @@
 #include "model/vit.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
+#include "base/check.h"
 #include "model/attention_graph.h"
-#include "model/vision_clip_file.h"
+#include "model/segment_attention.h"
 
 namespace clasp::model {
 
 namespace {
 
-constexpr std::int64_t kRowMultiple = 32;  // patch rows are padded to it: kernels want whole vectors
-
 std::int64_t signed_extent(std::size_t n) {
     return static_cast<std::int64_t>(n);
-}
-
-WeightSpec values_spec(const std::string& name, const std::string& part, std::size_t width,
-                       std::size_t rows = 0) {
-    WeightSpec spec{
-        .name = name, .parts = {part}, .part_shape = {signed_extent(width)}, .width = signed_extent(width)};
-    if (rows != 0) spec.part_shape.push_back(signed_extent(rows));
-    return spec;
-}
-
-WeightSpec values_spec(const std::string& name, std::size_t width, std::size_t rows = 0) {
-    return values_spec(name, name, width, rows);
-}
-
-WeightSpec matrix_spec(const std::string& name, std::vector<std::string> parts, std::size_t width,
-                       std::size_t rows) {
-    return {.name = name,
-            .parts = std::move(parts),
-            .part_shape = {signed_extent(width), signed_extent(rows)},
-            .use = WeightSpec::Use::Matrix,
-            .width = signed_extent(width)};
 }
 
 bool contains(const std::vector<std::size_t>& values, std::size_t value) {
@@ -66,114 +43,6 @@ Depth depth_of(const EncodeRequest& request) {
 }
 
 }  // namespace
-
-Vit::Vit(const GgufReader& reader, const VisionInfo& info, const VitTraits& traits,
-         std::vector<WeightSpec>& specs)
-    : traits_(traits),
-      patches_{info.image_size / info.patch_size, info.image_size / info.patch_size},
-      patch_size_(info.patch_size),
-      patch_values_(signed_extent(3 * info.patch_size * info.patch_size)),
-      padded_patch_values_((patch_values_ + kRowMultiple - 1) / kRowMultiple * kRowMultiple),
-      width_(info.width),
-      ffn_width_(info.ffn_width),
-      n_blocks_(info.n_blocks),
-      norm_epsilon_(info.norm_epsilon),
-      activation_(info.activation) {
-    const std::size_t head_width = width_ / info.n_heads;
-    attention_ = {.n_heads = info.n_heads,
-                  .head_width = head_width,
-                  .scale = 1.0F / std::sqrt(static_cast<float>(head_width))};
-    const auto patch = signed_extent(patch_size_);
-    const GgufTensor* kernel = reader.find_tensor("v.patch_embd.weight");
-    WeightSpec kernel_spec = {.name = "v.patch_embd.weight",
-                              .parts = {"v.patch_embd.weight"},
-                              .part_shape = {patch, patch, 3, signed_extent(width_)},
-                              .use = WeightSpec::Use::Matrix,
-                              .width = patch_values_,
-                              .padded_width = padded_patch_values_};
-    specs.push_back(kernel_spec);
-    // llama.cpp multiplies patches with the kernel in half precision (single if the file has BF16), in rows
-    // of exactly this width: the same numbers need the same operands.
-    const bool is_bf16 = kernel != nullptr && kernel->type == GGML_TYPE_BF16;
-    llama_cpp_patches_are_half_ = !is_bf16;
-    kernel_spec.name = "v.patch_embd.llama_cpp";
-    kernel_spec.padded_width = 0;
-    kernel_spec.type = is_bf16 ? GGML_TYPE_F32 : GGML_TYPE_F16;
-    specs.push_back(std::move(kernel_spec));
-    if (traits_.has_patch_bias) specs.push_back(values_spec("v.patch_embd.bias", width_));
-    const std::size_t n_prefix = traits_.has_class_token ? 1 : 0;
-    if (traits_.has_class_token) specs.push_back(values_spec("v.class_embd", width_));
-    specs.push_back(
-        values_spec("v.position_embd.weight", width_, patches_.height * patches_.width + n_prefix));
-    if (traits_.has_pre_norm) {
-        specs.push_back(values_spec("v.pre_ln.weight", width_));
-        if (traits_.has_norm_bias) specs.push_back(values_spec("v.pre_ln.bias", width_));
-    }
-    for (std::size_t i = 0; i < n_blocks_; ++i) add_block_specs(reader, i, specs);
-}
-
-void Vit::add_block_specs(const GgufReader& reader, std::size_t index, std::vector<WeightSpec>& specs) const {
-    const std::string prefix = "v.blk." + std::to_string(index) + ".";
-    std::vector<std::string> rows = {"ln1.weight", "ln2.weight", "attn_out.bias"};
-    if (traits_.has_norm_bias) rows.insert(rows.end(), {"ln1.bias", "ln2.bias"});
-    if (traits_.has_layer_scale) rows.insert(rows.end(), {"ls1.weight", "ls2.weight"});
-    for (const std::string& name : rows) specs.push_back(values_spec(prefix + name, width_));
-    if (traits_.qk_norm != VitTraits::QkNorm::None) {
-        const std::size_t width = traits_.qk_norm == VitTraits::QkNorm::Head ? attention_.head_width : width_;
-        for (const char* name : {"attn_q_norm.weight", "attn_k_norm.weight"}) {
-            specs.push_back(values_spec(prefix + name, width));
-        }
-    }
-    specs.push_back(matrix_spec(
-        prefix + "qkv.weight", {prefix + "attn_q.weight", prefix + "attn_k.weight", prefix + "attn_v.weight"},
-        width_, width_));
-    if (traits_.has_qkv_bias) {
-        WeightSpec bias = values_spec(prefix + "qkv.bias", width_);
-        bias.parts = {prefix + "attn_q.bias", prefix + "attn_k.bias", prefix + "attn_v.bias"};
-        specs.push_back(std::move(bias));
-    }
-    specs.push_back(matrix_spec(prefix + "attn_out.weight", {prefix + "attn_out.weight"}, width_, width_));
-    const FfnNames ffn = traits_.may_swap_ffn ? ffn_names(reader, prefix, width_)
-                                              : FfnNames{prefix + "ffn_up", prefix + "ffn_down"};
-    specs.push_back(matrix_spec(prefix + "fc1.weight", {ffn.first + ".weight"}, width_, ffn_width_));
-    specs.push_back(matrix_spec(prefix + "fc2.weight", {ffn.second + ".weight"}, ffn_width_, width_));
-    specs.push_back(values_spec(prefix + "fc1.bias", ffn.first + ".bias", ffn_width_));
-    specs.push_back(values_spec(prefix + "fc2.bias", ffn.second + ".bias", width_));
-}
-
-void Vit::bind(const WeightStore& store) {
-    const auto get_if = [&](bool is_there, const std::string& name) {
-        return is_there ? store.get(name) : nullptr;
-    };
-    patch_kernel_ = store.linear("v.patch_embd.weight");
-    llama_cpp_patch_kernel_ = store.linear("v.patch_embd.llama_cpp");
-    patch_kernel_.bias = get_if(traits_.has_patch_bias, "v.patch_embd.bias");
-    llama_cpp_patch_kernel_.bias = patch_kernel_.bias;
-    class_token_ = get_if(traits_.has_class_token, "v.class_embd");
-    positions_ = store.get("v.position_embd.weight");
-    pre_norm_ = get_if(traits_.has_pre_norm, "v.pre_ln.weight");
-    pre_norm_bias_ = get_if(traits_.has_pre_norm && traits_.has_norm_bias, "v.pre_ln.bias");
-    blocks_.resize(n_blocks_);
-    for (std::size_t i = 0; i < blocks_.size(); ++i) {
-        const std::string prefix = "v.blk." + std::to_string(i) + ".";
-        const auto linear = [&](const std::string& name) {
-            return store.linear(prefix + name + ".weight", prefix + name + ".bias");
-        };
-        const bool has_qk_norm = traits_.qk_norm != VitTraits::QkNorm::None;
-        blocks_[i] = {.norm1 = store.get(prefix + "ln1.weight"),
-                      .norm1_bias = get_if(traits_.has_norm_bias, prefix + "ln1.bias"),
-                      .qkv = traits_.has_qkv_bias ? linear("qkv") : store.linear(prefix + "qkv.weight"),
-                      .query_norm = get_if(has_qk_norm, prefix + "attn_q_norm.weight"),
-                      .key_norm = get_if(has_qk_norm, prefix + "attn_k_norm.weight"),
-                      .out = linear("attn_out"),
-                      .scale1 = get_if(traits_.has_layer_scale, prefix + "ls1.weight"),
-                      .norm2 = store.get(prefix + "ln2.weight"),
-                      .norm2_bias = get_if(traits_.has_norm_bias, prefix + "ln2.bias"),
-                      .first = linear("fc1"),
-                      .second = linear("fc2"),
-                      .scale2 = get_if(traits_.has_layer_scale, prefix + "ls2.weight")};
-    }
-}
 
 std::vector<float> Vit::patch_rows(const PiecePixels& piece, Compat compat) const {
     const auto width = static_cast<std::size_t>(piece.piece.size.width);
@@ -215,20 +84,85 @@ LinearActivation Vit::activation(Compat compat) const {
     return is_exact ? LinearActivation::Gelu : LinearActivation::TanhGelu;
 }
 
-ggml_tensor* Vit::embed(ggml_context* context, const PiecePixels& piece, Compat compat,
+ggml_tensor* Vit::embed(ggml_context* context, std::span<const PiecePixels> pieces, Compat compat,
                         std::vector<GraphInput>& inputs) const {
-    ggml_tensor* input = ggml_new_tensor_2d(context, GGML_TYPE_F32, row_values(compat),
-                                            signed_extent(piece.piece.shape.n_patches()));
-    inputs.push_back(graph_input(input, patch_rows(piece, compat)));
-    const Linear& kernel = compat == Compat::Original ? patch_kernel_ : llama_cpp_patch_kernel_;
-    ggml_tensor* rows = build_linear(context, kernel, input);
-    if (class_token_ != nullptr) {
-        rows = compat == Compat::Original ? ggml_concat(context, class_token_, rows, 1)
-                                          : ggml_concat(context, rows, class_token_, 1);
+    const std::int64_t n_patches = signed_extent(pieces.front().piece.shape.n_patches());
+    const std::int64_t n_frames = signed_extent(pieces.size());
+    ggml_tensor* input = ggml_new_tensor_2d(context, GGML_TYPE_F32, row_values(compat), n_patches * n_frames);
+    std::vector<float> values;
+    for (const PiecePixels& piece : pieces) {
+        const std::vector<float> rows = patch_rows(piece, compat);
+        values.insert(values.end(), rows.begin(), rows.end());
     }
-    rows = ggml_add(context, rows, positions_);
+    inputs.push_back(graph_input(input, values));
+    const Linear& kernel = compat == Compat::Original ? patch_kernel_ : llama_cpp_patch_kernel_;
+    const std::int64_t width = signed_extent(width_);
+    ggml_tensor* rows =
+        ggml_reshape_3d(context, build_linear(context, kernel, input), width, n_patches, n_frames);
+    if (class_token_ != nullptr) {
+        ggml_tensor* class_rows =
+            n_frames == 1 ? class_token_ : ggml_repeat_4d(context, class_token_, width, 1, n_frames, 1);
+        rows = compat == Compat::Original ? ggml_concat(context, class_rows, rows, 1)
+                                          : ggml_concat(context, rows, class_rows, 1);
+    }
+    const std::int64_t n_rows = rows->ne[1];
+    rows = ggml_reshape_2d(context, ggml_add(context, rows, positions_), width, n_rows * n_frames);
     if (pre_norm_ == nullptr) return rows;
     return norm(context, rows, pre_norm_, pre_norm_bias_, has_rms_norm(compat));
+}
+
+Vit::Run Vit::run_of(ggml_context* context, std::size_t n_frames, std::size_t n_rows, Compat compat,
+                     std::vector<GraphInput>& inputs) const {
+    Run run;
+    run.compat = compat;
+    run.n_frames = n_frames;
+    if (n_frames == 1) return run;
+    const auto held = [&](std::size_t n_parts, std::size_t n, std::vector<std::int32_t>& bounds) {
+        for (std::size_t i = 0; i <= n_parts; ++i) bounds.push_back(static_cast<std::int32_t>(i * n));
+        ggml_tensor* tensor = ggml_new_tensor_1d(context, GGML_TYPE_I32, signed_extent(bounds.size()));
+        inputs.push_back(graph_input(tensor, bounds));
+        return tensor;
+    };
+    run.held_frame_bounds = held(n_frames, n_rows, run.frame_bounds);
+    run.held_place_bounds = held(n_rows, n_frames, run.place_bounds);
+    return run;
+}
+
+// Rows are ordered by their place first, so that those that see each other are neighbours, and put back.
+ggml_tensor* Vit::attend_over_time(ggml_context* context, const TimePart& part, ggml_tensor* x,
+                                   const Run& run) const {
+    const std::int64_t width = signed_extent(width_);
+    const std::int64_t n_frames = signed_extent(run.n_frames);
+    const std::int64_t n_places = x->ne[1] / n_frames;
+    const std::int64_t heads = signed_extent(attention_.n_heads);
+    const std::int64_t head_width = width / heads;
+    const auto turned = [&](ggml_tensor* rows, std::int64_t inner, std::int64_t outer) {
+        ggml_tensor* table = ggml_reshape_3d(context, rows, width, inner, outer);
+        return ggml_reshape_2d(context, ggml_cont(context, ggml_permute(context, table, 0, 2, 1, 3)), width,
+                               inner * outer);
+    };
+    ggml_tensor* by_place =
+        ggml_reshape_3d(context, turned(x, n_places, n_frames), width, n_frames, n_places);
+    by_place = ggml_reshape_2d(context, ggml_add(context, by_place, part.embedding), width, x->ne[1]);
+    ggml_tensor* normed = norm(context, by_place, part.norm, part.norm_bias, false);
+    ggml_tensor* qkv = build_linear(context, part.qkv, normed);
+    ggml_tensor* mixed = nullptr;
+    if (part.qkv.packed != nullptr && takes_segments(attention_, run.place_bounds)) {
+        mixed =
+            build_segment_attention(context, attention_, qkv, qkv, run.held_place_bounds, run.place_bounds);
+    } else {
+        const auto of = [&](std::size_t index) {
+            ggml_tensor* view = ggml_view_4d(context, qkv, head_width, heads, n_frames, n_places,
+                                             static_cast<std::size_t>(head_width) * sizeof(float), qkv->nb[1],
+                                             qkv->nb[1] * run.n_frames, index * width_ * sizeof(float));
+            return ggml_permute(context, view, 0, 2, 1, 3);
+        };
+        const Attention parts = {
+            .query = of(0), .key = of(1), .value = of(2), .key_rows = nullptr, .all = qkv};
+        mixed = flash_attention(context, parts, {});
+    }
+    ggml_tensor* after = ggml_add(context, build_linear(context, part.out, mixed), by_place);
+    return turned(after, n_frames, n_places);
 }
 
 ggml_tensor* Vit::norm_queries_and_keys(ggml_context* context, const Block& block, ggml_tensor* qkv,
@@ -251,17 +185,20 @@ ggml_tensor* Vit::norm_queries_and_keys(ggml_context* context, const Block& bloc
 }
 
 Vit::Attention Vit::attention(ggml_context* context, const Block& block, ggml_tensor* x,
-                              Compat compat) const {
+                              const Run& run) const {
     const std::int64_t width = signed_extent(width_);
     const std::int64_t heads = signed_extent(attention_.n_heads);
     const std::int64_t head_width = width / heads;
-    ggml_tensor* normed = norm(context, x, block.norm1, block.norm1_bias, has_rms_norm(compat));
+    const std::int64_t n_frames = signed_extent(run.n_frames);
+    const std::int64_t n_rows = x->ne[1] / n_frames;
+    ggml_tensor* normed = norm(context, x, block.norm1, block.norm1_bias, has_rms_norm(run.compat));
     ggml_tensor* qkv = build_linear(context, block.qkv, normed);
-    if (block.query_norm != nullptr) qkv = norm_queries_and_keys(context, block, qkv, compat);
+    if (block.query_norm != nullptr) qkv = norm_queries_and_keys(context, block, qkv, run.compat);
     const auto part = [&](std::size_t index) {
-        ggml_tensor* view = ggml_view_3d(context, qkv, head_width, heads, x->ne[1],
-                                         static_cast<std::size_t>(head_width) * sizeof(float), qkv->nb[1],
-                                         index * width_ * sizeof(float));
+        ggml_tensor* view =
+            ggml_view_4d(context, qkv, head_width, heads, n_rows, n_frames,
+                         static_cast<std::size_t>(head_width) * sizeof(float), qkv->nb[1],
+                         qkv->nb[1] * static_cast<std::size_t>(n_rows), index * width_ * sizeof(float));
         return ggml_permute(context, view, 0, 2, 1, 3);
     };
     return {.query = part(0),
@@ -272,29 +209,34 @@ Vit::Attention Vit::attention(ggml_context* context, const Block& block, ggml_te
 }
 
 ggml_tensor* Vit::attend(ggml_context* context, const Block& block, const Attention& parts, ggml_tensor* x,
-                         ggml_tensor* bias, Compat compat) const {
-    const bool is_packed = block.qkv.packed != nullptr && compat == Compat::Original;
-    const bool has_kernel =
-        is_packed && bias == nullptr && attention_.fits(static_cast<std::size_t>(x->ne[1]));
-    ggml_tensor* mixed = has_kernel ? build_full_attention(context, attention_, parts.all)
-                                    : flash_attention(context, parts, bias, compat);
+                         const Run& run) const {
+    const bool is_packed = block.qkv.packed != nullptr && run.compat == Compat::Original;
+    const bool may_run = is_packed && run.bias == nullptr;
+    ggml_tensor* mixed = nullptr;
+    if (may_run && run.n_frames > 1 && takes_segments(attention_, run.frame_bounds)) {
+        mixed = build_segment_attention(context, attention_, parts.all, parts.all, run.held_frame_bounds,
+                                        run.frame_bounds);
+    } else if (may_run && run.n_frames == 1 && attention_.fits(static_cast<std::size_t>(x->ne[1]))) {
+        mixed = build_full_attention(context, attention_, parts.all);
+    } else {
+        mixed = flash_attention(context, parts, run);
+    }
     ggml_tensor* added = build_linear(context, block.out, mixed);
     if (block.scale1 != nullptr) added = ggml_mul(context, added, block.scale1);
     return ggml_add(context, added, x);
 }
 
-ggml_tensor* Vit::flash_attention(ggml_context* context, const Attention& parts, ggml_tensor* bias,
-                                  Compat compat) const {
+ggml_tensor* Vit::flash_attention(ggml_context* context, const Attention& parts, const Run& run) const {
     ggml_tensor* key = parts.key;
     ggml_tensor* value = parts.value;
-    if (compat == Compat::LlamaCpp) {
+    if (run.compat == Compat::LlamaCpp) {
         key = ggml_cast(context, key, GGML_TYPE_F16);
         value = ggml_cast(context, value, GGML_TYPE_F16);
     }
     ggml_tensor* mixed =
-        ggml_flash_attn_ext(context, parts.query, key, value, bias, attention_.scale, 0.0F, 0.0F);
+        ggml_flash_attn_ext(context, parts.query, key, value, run.bias, attention_.scale, 0.0F, 0.0F);
     ggml_prec_set_acc(mixed, GGML_PREC_F32);
-    return ggml_reshape_2d(context, mixed, signed_extent(width_), parts.query->ne[1]);
+    return ggml_reshape_2d(context, mixed, signed_extent(width_), parts.query->ne[1] * parts.query->ne[3]);
 }
 
 ggml_tensor* Vit::feed_forward(ggml_context* context, const Block& block, ggml_tensor* x,
@@ -311,8 +253,9 @@ ggml_tensor* Vit::class_attention(ggml_context* context, const Attention& parts,
     // llama.cpp has it behind the patches.
     const auto class_row =
         compat == Compat::Original ? std::size_t{0} : static_cast<std::size_t>(parts.query->ne[1] - 1);
-    ggml_tensor* query = ggml_view_3d(context, parts.query, parts.query->ne[0], 1, parts.query->ne[2],
-                                      parts.query->nb[1], parts.query->nb[2], class_row * parts.query->nb[1]);
+    ggml_tensor* query = ggml_view_4d(context, parts.query, parts.query->ne[0], 1, parts.query->ne[2],
+                                      parts.query->ne[3], parts.query->nb[1], parts.query->nb[2],
+                                      parts.query->nb[3], class_row * parts.query->nb[1]);
     return ggml_soft_max_ext(context, ggml_mul_mat(context, parts.key, query), nullptr, scale, 0.0F);
 }
 
@@ -330,20 +273,22 @@ ggml_tensor* Vit::prefix_first(ggml_context* context, ggml_tensor* x, int axis, 
 }
 
 ggml_tensor* Vit::run_blocks(ggml_context* context, ggml_cgraph* graph, ggml_tensor* x, std::size_t first,
-                             std::size_t n_whole, std::size_t n_begun, ggml_tensor* bias,
+                             std::size_t n_whole, std::size_t n_begun, const Run& run,
                              const EncodeRequest& request, EncoderGraph& result) const {
     for (std::size_t i = first; i < n_begun; ++i) {
-        const Attention parts = attention(context, blocks_[i], x, request.compat);
+        if (traits_.n_frames > 0) x = attend_over_time(context, blocks_[i].time, x, run);
+        const Attention parts = attention(context, blocks_[i], x, run);
         if (contains(request.class_attention, i)) {
             ggml_tensor* weights = class_attention(context, parts, request.compat);
             result.class_attention.push_back(
                 mark_output(graph, prefix_first(context, weights, 0, request.compat)));
         }
         if (contains(request.class_query, i)) {
-            const std::size_t row =
-                request.compat == Compat::Original ? 0 : static_cast<std::size_t>(x->ne[1] - 1);
-            ggml_tensor* query = ggml_view_2d(context, parts.all, signed_extent(width_), 1, parts.all->nb[1],
-                                              row * parts.all->nb[1]);
+            const std::size_t n_rows = static_cast<std::size_t>(x->ne[1]) / run.n_frames;
+            const std::size_t row = request.compat == Compat::Original ? 0 : n_rows - 1;
+            ggml_tensor* query =
+                ggml_view_2d(context, parts.all, signed_extent(width_), signed_extent(run.n_frames),
+                             n_rows * parts.all->nb[1], row * parts.all->nb[1]);
             result.class_query.push_back(mark_output(graph, ggml_cont(context, query)));
         }
         if (contains(request.keys, i)) {
@@ -351,8 +296,7 @@ ggml_tensor* Vit::run_blocks(ggml_context* context, ggml_cgraph* graph, ggml_ten
             result.keys.push_back(mark_output(graph, prefix_first(context, keys, 1, request.compat)));
         }
         if (i + 1 == n_begun && i >= n_whole) break;
-        x = feed_forward(context, blocks_[i], attend(context, blocks_[i], parts, x, bias, request.compat),
-                         request.compat);
+        x = feed_forward(context, blocks_[i], attend(context, blocks_[i], parts, x, run), request.compat);
         if (contains(request.layers, i)) {
             result.layers.push_back(mark_output(graph, prefix_first(context, x, 1, request.compat)));
         }
@@ -360,12 +304,15 @@ ggml_tensor* Vit::run_blocks(ggml_context* context, ggml_cgraph* graph, ggml_ten
     return x;
 }
 
-EncoderGraph Vit::build_encoder(ggml_context* context, ggml_cgraph* graph, const PiecePixels& piece,
-                                const EncodeRequest& request) const {
+EncoderGraph Vit::build_encoder(ggml_context* context, ggml_cgraph* graph,
+                                std::span<const PiecePixels> pieces, const EncodeRequest& request) const {
+    CLASP_CHECK(traits_.n_frames == 0 || traits_.n_frames == pieces.size());
     EncoderGraph result;
     const Depth depth = depth_of(request);
-    ggml_tensor* rows = embed(context, piece, request.compat, result.inputs);
-    run_blocks(context, graph, rows, 0, depth.n_whole, depth.n_begun, nullptr, request, result);
+    ggml_tensor* rows = embed(context, pieces, request.compat, result.inputs);
+    const Run run = run_of(context, pieces.size(), static_cast<std::size_t>(rows->ne[1]) / pieces.size(),
+                           request.compat, result.inputs);
+    run_blocks(context, graph, rows, 0, depth.n_whole, depth.n_begun, run, request, result);
     return result;
 }
 
@@ -374,15 +321,17 @@ StretchGraph Vit::build_stretch(ggml_context* context, ggml_cgraph* graph,
     const Compat compat = stretch.request.compat;
     const std::int64_t n = signed_extent(stretch.n_rows);
     StretchGraph result;
+    Run run;
+    run.compat = compat;
     ggml_tensor* x = nullptr;
     if (stretch.piece != nullptr) {
-        x = embed(context, *stretch.piece, compat, result.parts.inputs);
+        x = embed(context, std::span(stretch.piece, 1), compat, result.parts.inputs);
     } else {
         x = result.entering = ggml_new_tensor_2d(context, GGML_TYPE_F32, signed_extent(width_), n);
         ggml_set_input(result.entering);
     }
     if (stretch.has_bias) {
-        result.bias = ggml_new_tensor_2d(context, GGML_TYPE_F16, n, n);
+        run.bias = result.bias = ggml_new_tensor_2d(context, GGML_TYPE_F16, n, n);
         ggml_set_input(result.bias);
     }
     if (stretch.finish != kNoBlock) {
@@ -393,11 +342,10 @@ StretchGraph Vit::build_stretch(ggml_context* context, ggml_cgraph* graph,
     }
     const Depth depth = depth_of(stretch.request);
     x = run_blocks(context, graph, x, stretch.first, stretch.is_last ? depth.n_whole : stretch.last,
-                   stretch.is_last ? depth.n_begun : stretch.last, result.bias, stretch.request,
-                   result.parts);
+                   stretch.is_last ? depth.n_begun : stretch.last, run, stretch.request, result.parts);
     if (stretch.attend != kNoBlock) {
         const Block& block = blocks_[stretch.attend];
-        const Attention parts = attention(context, block, x, compat);
+        const Attention parts = attention(context, block, x, run);
         if (stretch.wants_keys) result.keys = mark_output(graph, ggml_cont(context, parts.key_rows));
         if (stretch.wants_logits) {
             // The heads' dot products add up to that of whole rows, so their mean takes one product.
@@ -407,7 +355,7 @@ StretchGraph Vit::build_stretch(ggml_context* context, ggml_cgraph* graph,
             result.logits = mark_output(
                 graph, ggml_scale(context, ggml_mul_mat(context, parts.key_rows, queries), scale));
         }
-        x = attend(context, block, parts, x, result.bias, compat);
+        x = attend(context, block, parts, x, run);
     }
     result.rows = mark_output(graph, x);
     return result;

@@ -91,7 +91,7 @@ TEST_P(FullAttentionShapes, EveryKernelGivesTheSameBits) {
     const std::vector<float> qkv = random_rows(GetParam());
     const std::vector<float> wanted = run(GetParam(), qkv);
     for (const KernelSet kernels : kernel_sets()) {
-        if (kernels != KernelSet::Scalar) {
+        if (is_x86(kernels)) {
             EXPECT_EQ(run(GetParam(), qkv, 1, kernels), wanted);
         }
     }
@@ -122,14 +122,13 @@ TEST_P(FullAttentionShapes, AQueryThatIsNotFiniteSpoilsItsOwnRowAlone) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, FullAttentionShapes,
                          ::testing::Values(Shape{1, 1, 16}, Shape{6, 2, 32}, Shape{17, 3, 16},
-                                           Shape{65, 4, 64}, Shape{130, 1, 80}));
+                                           Shape{65, 4, 64}, Shape{130, 1, 80}, Shape{1031, 1, 80}));
 
 TEST(FullAttention, RefusesShapesItCannotHold) {
     const FullAttention odd = {.n_heads = 2, .head_width = 20, .scale = 1.0F};
     EXPECT_FALSE(odd.fits(64));
     const FullAttention even = {.n_heads = 2, .head_width = 32, .scale = 1.0F};
     EXPECT_FALSE(even.fits(0));
-    EXPECT_FALSE(even.fits(1U << 20U));
 }
 
 }  // namespace

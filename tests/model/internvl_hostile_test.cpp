@@ -160,6 +160,11 @@ TEST(InternvlHostile, ShapesThatDoNotFitAreNamed) {
                 HasSubstr("mm.model.mlp.0.weight has the shape [32]; [128] is needed"));
     EXPECT_THAT(error_of(resized("v.post_ln.weight", {32})),
                 HasSubstr("tensor v.post_ln.weight is none that InternVL's tower is known to have"));
+    // What belongs to no part of the tower is left out and said.
+    const std::string more = resized("a.blk.0.weight", {4});
+    EXPECT_EQ(error_of(more), "");
+    EXPECT_EQ(inspect_vision(bytes_of(more))->note,
+              "tensors of the vision file that InternVL does not have are left out: a.blk.0.weight");
 }
 
 // Whatever one byte or one number of the header becomes: an error or a working tower.

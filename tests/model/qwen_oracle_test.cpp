@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -28,6 +29,19 @@ struct OracleCase {
 };
 
 class QwenOracle : public testing::TestWithParam<OracleCase> {};
+
+QwenMmprojSpec spec_of(const OracleCase& oracle, std::uint64_t seed) {
+    QwenMmprojSpec spec;
+    spec.kind = oracle.kind;
+    spec.matrix_type = oracle.type;
+    spec.ffn_width = oracle.ffn_width;
+    spec.seed = seed;
+    if (spec.kind == QwenKind::Qwen3) {
+        spec.patch_size = 16;
+        spec.deepstack = {0, 2};
+    }
+    return spec;
+}
 
 // llama.cpp's order: the windows row by row, whatever their size.
 PatchOrder llama_cpp_order(const PieceShape& shape, std::size_t window) {
@@ -59,17 +73,9 @@ std::vector<float> rows_beside(const std::vector<float>& a, const std::vector<fl
 }
 
 TEST_P(QwenOracle, EveryLayerAndTheTokensAgree) {
-    QwenMmprojSpec spec;
-    spec.kind = GetParam().kind;
-    spec.matrix_type = GetParam().type;
-    spec.ffn_width = GetParam().ffn_width;
-    spec.seed = 3;
-    test::RandomLlama text_spec = test::random_architecture("qwen2vl");
-    if (spec.kind == QwenKind::Qwen3) {
-        spec.patch_size = 16;
-        spec.deepstack = {0, 2};
-        text_spec = test::random_architecture("qwen3vl");
-    }
+    const QwenMmprojSpec spec = spec_of(GetParam(), 3);
+    const test::RandomLlama text_spec =
+        test::random_architecture(spec.kind == QwenKind::Qwen3 ? "qwen3vl" : "qwen2vl");
     const std::size_t n_branches = spec.kind == QwenKind::Qwen3 ? spec.deepstack.size() : 0;
     const std::size_t n_all = spec.output_width * (1 + n_branches);
     test::LoadedQwen loaded = test::load_qwen(spec, {.weights = VisionWeights::File});
@@ -117,6 +123,47 @@ TEST_P(QwenOracle, EveryLayerAndTheTokensAgree) {
 
 // Where the operations are the same, so are the bits. Feed-forward parts of odd width are padded here and not
 // there, and windows are attended to one by one: sums run in another order, and half precision shows it.
+// Two frames that llama.cpp merges into one are a step of ours.
+TEST_P(QwenOracle, PairsOfFramesAgree) {
+    const QwenMmprojSpec spec = spec_of(GetParam(), 4);
+    const test::RandomLlama text_spec =
+        test::random_architecture(spec.kind == QwenKind::Qwen3 ? "qwen3vl" : "qwen2vl");
+    const std::size_t n_branches = spec.kind == QwenKind::Qwen3 ? spec.deepstack.size() : 0;
+    const std::size_t n_all = spec.output_width * (1 + n_branches);
+    test::LoadedQwen loaded = test::load_qwen(spec, {.weights = VisionWeights::File});
+    const std::string path = std::string(test::scratch_dir()) + "/qwen_pairs_" + GetParam().name + ".gguf";
+    std::ofstream(path, std::ios::binary) << loaded.file;
+    const auto text = test::load_random_llama("qwen_pairs_text", text_spec);
+    test::MtmdOracle oracle(path, 1, false, text->handle());
+    ASSERT_TRUE(oracle.ok());
+    const PixelSize size = {168, 140};
+    std::vector<Image> frames;
+    for (std::uint32_t i = 0; i < 4; ++i) frames.push_back(test::random_picture(size, 20 + i));
+    const auto plan =
+        loaded.model->plan_clip({size, {0.0, 0.5, 1.0, 1.5}, 2.0}, {.compat = Compat::LlamaCpp});
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    PieceRenderer renderer(*plan);
+    for (std::size_t i = 0; i < frames.size(); ++i) ASSERT_TRUE(renderer.add(frames[i], i).ok());
+    const auto pieces = loaded.model->pieces_of(renderer, Compat::LlamaCpp);
+    ASSERT_TRUE(pieces.ok()) << pieces.status().message();
+    ASSERT_EQ(pieces->size(), 2U);
+    std::vector<float> all;
+    const auto blocks = test::blocks_of(*loaded.model);
+    for (const PiecePixels& piece : *pieces) {
+        const auto got = loaded.session->encode(piece, {.compat = Compat::LlamaCpp, .layers = blocks});
+        ASSERT_TRUE(got.ok()) << got.status().message();
+        const auto tokens = loaded.session->project(*got, {{.layer = blocks.back(), .weight = 1.0}});
+        const auto additions = loaded.session->project_branches(*got);
+        ASSERT_TRUE(tokens.ok() && additions.ok());
+        const auto rows = rows_beside(tokens->values, *additions, piece.piece.shape.n_tokens());
+        all.insert(all.end(), rows.begin(), rows.end());
+    }
+    const std::vector<float> wanted = oracle.encode_clip(frames, n_all);
+    ASSERT_EQ(wanted.size(), all.size());
+    EXPECT_LE(relative_error(all, wanted), GetParam().tolerance);
+    std::filesystem::remove(path);
+}
+
 INSTANTIATE_TEST_SUITE_P(Files, QwenOracle,
                          testing::Values(OracleCase{"Qwen2F32", QwenKind::Qwen2, GGML_TYPE_F32, 64, 0.0},
                                          OracleCase{"Qwen2F16", QwenKind::Qwen2, GGML_TYPE_F16, 64, 0.0},

@@ -59,7 +59,7 @@ TEST(SmolVlmPlan, IsTheAuthorsTable) {
 }
 
 // What the decoder reads between the tokens, tokens as #.
-std::string words_of(const VisionPlan& plan) {
+std::string smolvlm_words(const VisionPlan& plan) {
     std::string words;
     for (const ArrangedRun& run : plan.arrangement) {
         words += run.kind == ArrangedRun::Kind::Tokens ? "#" : run.text;
@@ -68,17 +68,17 @@ std::string words_of(const VisionPlan& plan) {
 }
 
 TEST(SmolVlmPlan, SaysWhereEachTileLies) {
-    EXPECT_EQ(words_of(plan_of({1000, 300}, {512, 1024}, kSmallShape)),
+    EXPECT_EQ(smolvlm_words(plan_of({1000, 300}, {512, 1024}, kSmallShape)),
               "<fake_token_around_image><row_1_col_1>#<fake_token_around_image><row_1_col_2>#\n\n"
               "<fake_token_around_image><global-img>#<fake_token_around_image>");
-    EXPECT_EQ(words_of(plan_of({1000, 600}, {512, 1024}, kSmallShape)),
+    EXPECT_EQ(smolvlm_words(plan_of({1000, 600}, {512, 1024}, kSmallShape)),
               "<fake_token_around_image><row_1_col_1>#<fake_token_around_image><row_1_col_2>#\n"
               "<fake_token_around_image><row_2_col_1>#<fake_token_around_image><row_2_col_2>#\n\n"
               "<fake_token_around_image><global-img>#<fake_token_around_image>");
     // One tile is the overview alone; llama.cpp shows it twice.
-    EXPECT_EQ(words_of(plan_of({1000, 600}, {512, 512}, kSmallShape)),
+    EXPECT_EQ(smolvlm_words(plan_of({1000, 600}, {512, 512}, kSmallShape)),
               "<fake_token_around_image><global-img>#<fake_token_around_image>");
-    EXPECT_EQ(words_of(plan_of({1000, 600}, {512, 512}, kSmallShape, Compat::LlamaCpp)),
+    EXPECT_EQ(smolvlm_words(plan_of({1000, 600}, {512, 512}, kSmallShape, Compat::LlamaCpp)),
               "<fake_token_around_image><row_1_col_1>#\n\n<fake_token_around_image><global-img>#"
               "<fake_token_around_image>");
 }
@@ -154,8 +154,8 @@ TEST(SmolVlmPlan, TilesCoverThePicture) {
 }
 
 TEST(SmolVlmPlan, WithoutALongestSideFourTilesAreMeant) {
-    EXPECT_EQ(words_of(plan_of({640, 480}, {512, 0}, kSmallShape)),
-              words_of(plan_of({640, 480}, kSmall, kSmallShape)));
+    EXPECT_EQ(smolvlm_words(plan_of({640, 480}, {512, 0}, kSmallShape)),
+              smolvlm_words(plan_of({640, 480}, kSmall, kSmallShape)));
     // llama.cpp takes the nearest number of tiles, on black.
     const VisionPlan plan = plan_of({1300, 700}, {512, 0}, kSmallShape, Compat::LlamaCpp);
     EXPECT_EQ(plan.layout.tiles, (Grid{1, 3}));

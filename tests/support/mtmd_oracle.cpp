@@ -93,6 +93,29 @@ std::vector<float> MtmdOracle::encode_picture(std::span<const std::uint8_t> rgb,
     return tokens;
 }
 
+std::vector<float> MtmdOracle::encode_clip(std::span<const Image> frames, std::size_t output_width) {
+    std::vector<Bitmap> bitmaps;
+    std::vector<mtmd_input_part> parts;
+    std::vector<const mtmd_input_part*> pointers;
+    for (const Image& frame : frames) {
+        bitmaps.push_back(make_bitmap(frame.rgb, static_cast<std::size_t>(frame.width),
+                                      static_cast<std::size_t>(frame.height)));
+        mtmd_bitmap_set_mergeable(bitmaps.back().get(), true);
+        parts.push_back({.text = nullptr, .bitmap = bitmaps.back().get()});
+    }
+    for (const mtmd_input_part& part : parts) pointers.push_back(&part);
+    const Chunks chunks = make_chunks();
+    if (mtmd_tokenize_from_parts(context_.get(), chunks.get(), pointers.data(), pointers.size(), false) !=
+        0) {
+        return {};
+    }
+    std::vector<float> tokens;
+    for (const Chunk& chunk : encode_all(chunks.get(), output_width)) {
+        tokens.insert(tokens.end(), chunk.rows.begin(), chunk.rows.end());
+    }
+    return tokens;
+}
+
 std::vector<MtmdOracle::Chunk> MtmdOracle::see_prompt(const std::string& prompt,
                                                       std::span<const Image> pictures,
                                                       std::size_t output_width) {

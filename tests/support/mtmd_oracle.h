@@ -36,6 +36,8 @@ class MtmdOracle {
     // The same for a picture of any shape: the tokens of its chunks one after the other, without words.
     std::vector<float> encode_picture(std::span<const std::uint8_t> rgb, std::size_t width,
                                       std::size_t height, std::size_t output_width);
+    // The same for frames of a clip: those that the model takes as one are merged.
+    std::vector<float> encode_clip(std::span<const Image> frames, std::size_t output_width);
     // A whole prompt through libmtmd and libllama, with mtmd_default_marker() where each picture stands;
     // `into` must be empty and of the text model given. Returns the position after it, or -1 on failure.
     llama_pos read_prompt(llama_context* into, const std::string& prompt, std::span<const Image> pictures);

@@ -6,7 +6,7 @@ namespace clasp::test {
 // The root of the checkout.
 const char* source_dir();
 
-// A folder of this test program's own inside the build tree; it exists.
+// A folder of this process alone inside the build tree; it exists, and is removed at the end.
 const char* scratch_dir();
 
 // The source tree of the pinned llama.cpp (vocabularies, a test image); empty when it is not there.

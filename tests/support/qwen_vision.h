@@ -22,31 +22,11 @@
 
 namespace clasp::test {
 
-struct LoadedQwen {
-    std::string file;
-    std::shared_ptr<const model::VisionModel> model;
-    std::unique_ptr<model::VisionSession> session;
-};
+using LoadedQwen = LoadedTower;
 
 inline LoadedQwen load_qwen(const QwenMmprojSpec& spec, const model::VisionOptions& options = {},
                             std::size_t n_threads = 1) {
-    LoadedQwen loaded;
-    loaded.file = random_qwen_mmproj(spec);
-    auto compute = model::Compute::create({.n_threads = n_threads, .use_gpu = false});
-    EXPECT_TRUE(compute.ok());
-    auto model = model::VisionModel::load_bytes(bytes_of(loaded.file), options, *compute);
-    EXPECT_TRUE(model.ok()) << model.status().message();
-    loaded.model = *model;
-    auto session = model::VisionSession::create(*model);
-    EXPECT_TRUE(session.ok());
-    loaded.session = std::move(*session);
-    return loaded;
-}
-
-inline std::vector<std::size_t> blocks_of(const model::VisionModel& model) {
-    std::vector<std::size_t> layers(model.info().n_blocks);
-    std::iota(layers.begin(), layers.end(), std::size_t{0});
-    return layers;
+    return load_tower(random_qwen_mmproj(spec), options, n_threads);
 }
 
 inline Image random_picture(PixelSize size, std::uint32_t seed) {

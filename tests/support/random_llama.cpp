@@ -165,7 +165,7 @@ class Writer {
             gguf_set_val_f32(f, key_of(key).c_str(), value);
         };
         gguf_set_val_str(f, "general.architecture", spec_.architecture.c_str());
-        gguf_set_val_str(f, "general.name", "random");
+        gguf_set_val_str(f, "general.name", spec_.name.c_str());
         u32("context_length", spec_.context_length);
         u32("embedding_length", spec_.width);
         u32("block_count", spec_.n_layers);

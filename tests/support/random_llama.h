@@ -13,6 +13,7 @@ namespace clasp::test {
 
 struct RandomLlama {
     std::string architecture = "llama";
+    std::string name = "random";
     bool has_qk_norms = false;
     bool has_post_norms = false;
     bool has_fused_ffn = false;

@@ -23,7 +23,9 @@ class Builder {
         writer_.string("general.architecture", "clip");
         writer_.string("general.type", "mmproj");
         writer_.flag("clip.has_vision_encoder", true);
-        writer_.string("clip.projector_type", spec_.internvl ? "internvl" : "mlp");
+        writer_.string("clip.projector_type", spec_.internvl ? "internvl"
+                                              : spec_.video  ? "videollava"
+                                                             : "mlp");
         writer_.flag("clip.use_gelu", spec_.use_gelu);
         const auto u32 = [&](const char* key, std::size_t value) {
             writer_.u32(key, static_cast<std::uint32_t>(value));
@@ -57,19 +59,23 @@ class Builder {
             }
         }
         if (!spec_.feature_layer.empty()) writer_.i32_array("clip.vision.feature_layer", spec_.feature_layer);
+        if (spec_.video) video_keys(*spec_.video);
+    }
+
+    void video_keys(const VideoParts& video) {
+        writer_.flag("clip.gelu_exact", true);
+        writer_.u32("clip.video.frame_count", static_cast<std::uint32_t>(video.n_frames));
+        writer_.flag("clip.video.temporal_attention", video.has_time);
+        writer_.flag("clip.video.keep_class_token", video.keeps_class_row);
+        writer_.u32("clip.video.block_count", static_cast<std::uint32_t>(spec_.n_blocks));
+        writer_.string("clip.video.preprocess", video.is_language_bind ? "languagebind" : "clip");
+        writer_.string("videollava.source", video.is_port ? "hf" : "authors");
     }
 
     void tensors() {
         const auto width = static_cast<std::int64_t>(spec_.width);
-        const auto patch = static_cast<std::int64_t>(spec_.patch_size);
-        const std::size_t side = spec_.image_size / spec_.patch_size;
-        tensors_.kernel("v.patch_embd.weight", {patch, patch, 3, width});
-        if (spec_.internvl) tensors_.values("v.patch_embd.bias", {width}, 0.0F, 0.05F);
-        tensors_.values("v.class_embd", {width}, 0.0F, 0.5F);
-        tensors_.values("v.position_embd.weight", {width, static_cast<std::int64_t>(side * side) + 1}, 0.0F,
-                        0.5F);
-        if (!spec_.internvl) tensors_.norm("v.pre_ln", width);
-        for (std::size_t i = 0; i < spec_.n_blocks; ++i) block("v.blk." + std::to_string(i) + ".");
+        tower("v.");
+        if (spec_.video) video_tower(*spec_.video);
         const auto hidden = static_cast<std::int64_t>(spec_.projector_width);
         const auto output = static_cast<std::int64_t>(spec_.output_width);
         if (spec_.internvl) {
@@ -84,6 +90,37 @@ class Builder {
         }
         if (!spec_.pinpoints.empty() && !spec_.newline_name.empty()) {
             tensors_.values(spec_.newline_name, {output}, 0.0F, 0.5F);
+        }
+    }
+
+    void tower(const std::string& prefix) {
+        const auto width = static_cast<std::int64_t>(spec_.width);
+        const auto patch = static_cast<std::int64_t>(spec_.patch_size);
+        const std::size_t side = spec_.image_size / spec_.patch_size;
+        tensors_.kernel(prefix + "patch_embd.weight", {patch, patch, 3, width});
+        if (spec_.internvl) tensors_.values(prefix + "patch_embd.bias", {width}, 0.0F, 0.05F);
+        tensors_.values(prefix + "class_embd", {width}, 0.0F, 0.5F);
+        tensors_.values(prefix + "position_embd.weight", {width, static_cast<std::int64_t>(side * side) + 1},
+                        0.0F, 0.5F);
+        if (!spec_.internvl) tensors_.norm(prefix + "pre_ln", width);
+        for (std::size_t i = 0; i < spec_.n_blocks; ++i) block(prefix + "blk." + std::to_string(i) + ".");
+    }
+
+    void video_tower(const VideoParts& video) {
+        const auto width = static_cast<std::int64_t>(spec_.width);
+        if (video.has_own_tower) {
+            tower("vv.");
+        } else {
+            tensors_.values("vv.class_embd", {width}, 0.0F, 0.5F);
+        }
+        for (std::size_t i = 0; i < spec_.n_blocks && video.has_time; ++i) {
+            const std::string prefix = "vv.blk." + std::to_string(i) + ".t_";
+            // Large enough that a frame that gets another's row shows.
+            tensors_.values(prefix + "embd", {width, static_cast<std::int64_t>(video.n_frames)}, 0.0F, 0.3F);
+            tensors_.norm(prefix + "ln", width);
+            for (const char* name : {"attn_q", "attn_k", "attn_v", "attn_out"}) {
+                tensors_.linear(prefix + name, width, width, 1.0F);
+            }
         }
     }
 
@@ -140,6 +177,23 @@ MmprojSpec internvl_mmproj(const InternvlParts& parts) {
     spec.swapped_ffn_names = false;
     spec.use_gelu = true;
     spec.internvl = parts;
+    return spec;
+}
+
+MmprojSpec videollava_mmproj(const VideoParts& parts) {
+    MmprojSpec spec;
+    spec.swapped_ffn_names = false;
+    spec.use_gelu = true;
+    spec.video = parts;
+    return spec;
+}
+
+MmprojSpec videollava_7b_mmproj(const VideoParts& parts) {
+    MmprojSpec spec = llava_7b_mmproj();
+    spec.image_size = 224;
+    spec.swapped_ffn_names = false;
+    spec.use_gelu = true;
+    spec.video = parts;
     return spec;
 }
 

@@ -23,6 +23,16 @@ struct InternvlParts {
     std::size_t qk_norm_width = 0;  // 0: none
 };
 
+// What Video-LLaVA's files have that LLaVA's have not.
+struct VideoParts {
+    std::size_t n_frames = 8;
+    bool has_time = true;          // attention over time
+    bool keeps_class_row = true;   // of frames
+    bool is_port = false;          // Hugging Face's; false: the authors'
+    bool is_language_bind = true;  // how frames are resampled; false: as CLIP's pictures
+    bool has_own_tower = true;     // for frames; false: but for the class token it is that for pictures
+};
+
 struct MmprojSpec {
     std::size_t image_size = 56;
     std::size_t patch_size = 14;
@@ -45,6 +55,7 @@ struct MmprojSpec {
     std::string merge_type = "spatial_unpad";          // with pinpoints; no key when empty
     std::string newline_name = "model.image_newline";  // with pinpoints; no tensor when empty
     std::optional<InternvlParts> internvl = {};        // none for LLaVA
+    std::optional<VideoParts> video = {};              // none for LLaVA
     // "mlp" is CLIP's tower with LLaVA's projector; others are those of random_siglip.h.
     std::string projector_type = "mlp";
     std::size_t merge = 2;         // of SigLIP: patches per side that become a token; no key when 0
@@ -56,6 +67,11 @@ MmprojSpec internvl_mmproj(const InternvlParts& parts = {});
 
 // The same tower with the five resolutions of LLaVA-NeXT, in tiles of its own size.
 MmprojSpec tiled(MmprojSpec spec);
+
+// A small tower for pictures and one for frames of clips, as Video-LLaVA's.
+MmprojSpec videollava_mmproj(const VideoParts& parts = {});
+// Video-LLaVA-7B's shape: ViT-L/14 at 224 pixels without the last block, twice.
+MmprojSpec videollava_7b_mmproj(const VideoParts& parts = {});
 
 // CLIP ViT-L/14-336 without its last block, and LLaVA-1.5-7B's projector.
 MmprojSpec llava_7b_mmproj();

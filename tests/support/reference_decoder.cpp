@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <set>
 
 namespace clasp::test {
 
@@ -328,7 +329,9 @@ std::vector<ReferenceDecoder::Row> ReferenceDecoder::rows_of(const engine::Prefi
             model::Position position = model::text_position(start + static_cast<std::int32_t>(i));
             if (!part.offsets.empty()) position = model::shifted(part.offsets[i], start);
             Row& row = add_row(part.embeddings.data() + i * width, 1.0F, position);
-            row.visual_index = n_visual++;
+            row.is_carried = !part.is_carried.empty() && part.is_carried[i] != 0;
+            if (!part.lines.empty()) row.line = part.lines[i];
+            if (!row.is_carried) row.visual_index = n_visual++;
             row.image = image;
             const std::size_t n_more = part.additions.size() / n;
             const auto more = part.additions.subspan(i * n_more, n_more);
@@ -337,6 +340,24 @@ std::vector<ReferenceDecoder::Row> ReferenceDecoder::rows_of(const engine::Prefi
         start += part.offsets.empty() ? static_cast<std::int32_t>(n) : part.n_positions;
     }
     return rows;
+}
+
+void ReferenceDecoder::hide_dropped(const engine::StageChoice& choice, std::vector<Row>& rows) {
+    std::set<std::int32_t> lines;
+    for (Row& row : rows) {
+        if (row.visual_index < 0) continue;
+        const auto found =
+            std::find(choice.kept.begin(), choice.kept.end(), static_cast<TokenIndex>(row.visual_index));
+        row.is_visible = row.is_visible && found != choice.kept.end();
+        if (!row.is_visible) continue;
+        lines.insert(row.line);
+        if (choice.masses.empty()) continue;
+        row.mass = static_cast<double>(choice.masses[static_cast<std::size_t>(found - choice.kept.begin())]);
+    }
+    for (Row& row : rows) {
+        if (row.is_carried && row.line != engine::kNoLine && !lines.contains(row.line))
+            row.is_visible = false;
+    }
 }
 
 ReferenceRun ReferenceDecoder::run(const engine::PrefillRequest& request, Dropping dropping) const {
@@ -369,17 +390,9 @@ ReferenceRun ReferenceDecoder::run(const engine::PrefillRequest& request, Droppi
         result.kept.push_back(choice->kept);
         const bool is_after = request.stages[stage].mode == StageMode::After;
         if (is_after) run_block(blocks_[layer], rows);
+        hide_dropped(*choice, rows);
         std::vector<Row> next;
         for (Row& row : rows) {
-            if (row.visual_index >= 0) {
-                const auto found = std::find(choice->kept.begin(), choice->kept.end(),
-                                             static_cast<TokenIndex>(row.visual_index));
-                row.is_visible = row.is_visible && found != choice->kept.end();
-                if (row.is_visible && !choice->masses.empty()) {
-                    row.mass = static_cast<double>(
-                        choice->masses[static_cast<std::size_t>(found - choice->kept.begin())]);
-                }
-            }
             if (row.is_visible || dropping == Dropping::Mask) next.push_back(std::move(row));
         }
         rows = std::move(next);

@@ -59,6 +59,8 @@ class ReferenceDecoder {
         model::Position position = {};
         std::int32_t visual_index = -1;
         std::int32_t image = -1;
+        std::int32_t line = engine::kNoLine;
+        bool is_carried = false;  // lives while a visual token of its line does
         double mass = 1;
         std::vector<float> additions;  // n_deepstack x width, or empty
         bool is_visible = true;
@@ -86,6 +88,8 @@ class ReferenceDecoder {
                                                 bool uses_masses) const;
     [[nodiscard]] std::vector<Row> rows_of(const engine::PrefillRequest& request) const;
     void run_block(const Block& block, std::vector<Row>& rows) const;
+    // Marks what a choice and the lines that it empties leave out as invisible.
+    static void hide_dropped(const engine::StageChoice& choice, std::vector<Row>& rows);
     void look(const Block& block, const std::vector<Row>& rows, std::span<const std::int32_t> references,
               ReferenceRun& result) const;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "model/gguf_metadata.h"
 
@@ -12,8 +13,10 @@ Matrix ReferenceQwen::embed(std::span<const float> pixels, std::size_t width, st
     const std::size_t patch = key("patch_size");
     const std::size_t columns = width / patch;
     Matrix x((height / patch) * columns, key("embedding_length"));
+    const std::size_t second = pixels.size() == 6 * width * height ? 3 : 0;  // plane
     for (const char* name : {"v.patch_embd.weight", "v.patch_embd.weight.1"}) {
         const Matrix kernel = tensor(name);  // rows: output, channel, line
+        const std::size_t first_plane = std::string_view(name).ends_with(".1") ? second : 0;
         for (std::size_t p = 0; p < x.rows; ++p) {
             for (std::size_t o = 0; o < x.columns; ++o) {
                 for (std::size_t i = 0; i < 3 * patch * patch; ++i) {
@@ -21,8 +24,9 @@ Matrix ReferenceQwen::embed(std::span<const float> pixels, std::size_t width, st
                     const std::size_t line = i / patch % patch;
                     const std::size_t py = p / columns * patch + line;
                     const std::size_t px = p % columns * patch + i % patch;
-                    x.at(p, o) += kernel.at((o * 3 + channel) * patch + line, i % patch) *
-                                  static_cast<double>(pixels[(channel * height + py) * width + px]);
+                    x.at(p, o) +=
+                        kernel.at((o * 3 + channel) * patch + line, i % patch) *
+                        static_cast<double>(pixels[((first_plane + channel) * height + py) * width + px]);
                 }
             }
         }

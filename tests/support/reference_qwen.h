@@ -22,7 +22,7 @@ class ReferenceQwen : private ReferenceVit {
         std::vector<Matrix> layers;  // per block: patches, row by row
         std::vector<Matrix> keys;    // turned, as attention uses them
     };
-    // pixels: 3 planes of height x width.
+    // pixels: 3 planes of height x width, which count as both of two frames; or 6, of two frames.
     [[nodiscard]] Layers encode(std::span<const float> pixels, std::size_t width, std::size_t height) const;
     // The rows that a block with a merger of its own brings to the decoder: tokens, row by row.
     [[nodiscard]] Matrix branch(const Matrix& layer, std::size_t block, std::size_t columns) const;

@@ -91,6 +91,10 @@ double ReferenceVit::epsilon() const {
         model::read_float(reader_, "clip.vision.attention.layer_norm_epsilon", 0.0F, 1.0F).value());
 }
 
+bool ReferenceVit::is_gelu() const {
+    return model::read_flag(reader_, "clip.use_gelu").value();
+}
+
 // y = x W^T + b, without b if there is none.
 Matrix ReferenceVit::linear(const Matrix& x, const std::string& name) const {
     const Matrix weight = tensor(name + ".weight");
@@ -144,9 +148,8 @@ ReferenceOutput ReferenceVit::encode(std::span<const float> pixels) const {
     const std::size_t head_width = width / heads;
     const Matrix kernel = tensor("v.patch_embd.weight");  // rows: output, channel, line
     const Matrix positions = tensor("v.position_embd.weight");
-    const bool is_gelu = model::read_flag(reader_, "clip.use_gelu").value();
     const auto activate = [&](double value) {
-        if (!is_gelu) return quick_gelu(value);
+        if (!is_gelu()) return quick_gelu(value);
         return is_siglip ? tanh_gelu(value) : exact_gelu(value);
     };
 

@@ -49,6 +49,7 @@ class ReferenceVit {
     [[nodiscard]] std::size_t key(const std::string& name) const;
     [[nodiscard]] bool has_key(const std::string& name) const;
     [[nodiscard]] double epsilon() const;
+    [[nodiscard]] bool is_gelu() const;
     [[nodiscard]] Matrix linear(const Matrix& x, const std::string& name) const;
     // RMSNorm where there is no bias. A row is normed in parts as long as the weight. The file's epsilon
     // unless another is given.

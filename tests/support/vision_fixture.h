@@ -43,23 +43,15 @@ inline model::PiecePixels whole_piece(const model::VisionModel& model, std::vect
     return {plan->pieces.front(), std::move(values)};
 }
 
-struct LoadedVision {
+struct LoadedTower {
     std::string file;
     std::shared_ptr<const model::VisionModel> model;
     std::unique_ptr<model::VisionSession> session;
-    model::PiecePixels pixels;  // the one piece of a square picture
-
-    [[nodiscard]] std::vector<std::size_t> all_blocks() const {
-        std::vector<std::size_t> layers(model->info().n_blocks);
-        std::iota(layers.begin(), layers.end(), std::size_t{0});
-        return layers;
-    }
 };
 
-inline LoadedVision load_vision(const MmprojSpec& spec, const model::VisionOptions& options = {},
-                                std::size_t n_threads = 1) {
-    LoadedVision loaded;
-    loaded.file = random_mmproj(spec);
+inline LoadedTower load_tower(std::string file, const model::VisionOptions& options, std::size_t n_threads) {
+    LoadedTower loaded;
+    loaded.file = std::move(file);
     auto compute = model::Compute::create({.n_threads = n_threads, .use_gpu = false});
     EXPECT_TRUE(compute.ok());
     auto model = model::VisionModel::load_bytes(bytes_of(loaded.file), options, *compute);
@@ -68,6 +60,24 @@ inline LoadedVision load_vision(const MmprojSpec& spec, const model::VisionOptio
     auto session = model::VisionSession::create(*model);
     EXPECT_TRUE(session.ok());
     loaded.session = std::move(*session);
+    return loaded;
+}
+
+inline std::vector<std::size_t> blocks_of(const model::VisionModel& model) {
+    std::vector<std::size_t> layers(model.info().n_blocks);
+    std::iota(layers.begin(), layers.end(), std::size_t{0});
+    return layers;
+}
+
+struct LoadedVision : LoadedTower {
+    model::PiecePixels pixels;  // the one piece of a square picture
+
+    [[nodiscard]] std::vector<std::size_t> all_blocks() const { return blocks_of(*model); }
+};
+
+inline LoadedVision load_vision(const MmprojSpec& spec, const model::VisionOptions& options = {},
+                                std::size_t n_threads = 1) {
+    LoadedVision loaded = {load_tower(random_mmproj(spec), options, n_threads), {}};
     loaded.pixels = whole_piece(*loaded.model, random_pixels(spec.image_size, spec.seed + 7));
     return loaded;
 }

@@ -1,7 +1,7 @@
 // Compiled for AVX-512; runs only where the processor has it.
 #include <immintrin.h>
 
-#include "model/full_attention_kernel.h"
+#include "model/attention_kernel.h"
 
 namespace clasp::model::attention {
 
@@ -20,7 +20,7 @@ inline void run(const Step& step) {
         __m512 columns[kPanels];
 #pragma GCC unroll 2
         for (std::size_t panel = 0; panel < kPanels; ++panel) {
-            columns[panel] = _mm512_loadu_ps(b + panel * step.depth * kPanel);
+            columns[panel] = _mm512_loadu_ps(b + panel * step.panel_stride);
         }
 #pragma GCC unroll 6
         for (std::size_t row = 0; row < kTile; ++row) {
