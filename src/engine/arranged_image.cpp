@@ -16,34 +16,68 @@ std::size_t place_of(const SeenImage& image, std::size_t token) {
     return place == methods::kClassToken ? 0 : place;
 }
 
-// A decoder whose rotation has planes puts the tokens of a picture in its grid.
-struct Planes {
-    std::int32_t rows = 0;
-    std::int32_t columns = 0;  // 0: no planes
+// A decoder whose rotation has planes puts the tokens of a picture in its grid, and those of a clip in a grid
+// with times. Text between tokens begins a new part, whose positions are counted from its own beginning.
+class Planes {
+   public:
+    Planes() = default;
+    explicit Planes(const model::VisionPlan& plan) : is_used_(true) {
+        std::size_t first = 0;
+        for (std::size_t i = 0; i < plan.layout.regions.size(); ++i) {
+            const Grid& grid = plan.layout.regions[i].grid;
+            regions_.push_back({first, static_cast<std::int32_t>(grid.height),
+                                static_cast<std::int32_t>(grid.width),
+                                plan.times.empty() ? 0 : plan.times[i]});
+            first += grid.height * grid.width;
+        }
+    }
 
-    [[nodiscard]] bool is_used() const { return columns > 0; }
+    [[nodiscard]] bool is_used() const { return is_used_; }
     [[nodiscard]] model::Position offset(std::size_t place) const {
-        const auto number = static_cast<std::int32_t>(place);
-        return model::grid_offsets(std::span(&number, 1), columns).front();
+        const Region& region = region_of(place);
+        const auto cell = static_cast<std::int32_t>(place - region.first);
+        model::Position position = model::grid_offsets(std::span(&cell, 1), region.columns).front();
+        position.planes[0] = region.time;
+        return position;
     }
-    [[nodiscard]] std::int32_t extent() const { return model::grid_extent(rows, columns); }
-    void give(const ArrangedImage::Rows& rows_of_part, PromptPart& part) const {
-        if (!is_used()) return;
-        part.offsets = rows_of_part.offsets;
-        part.n_positions = extent();
+    // Positions of the tokens [first, first + n), whether they are left or not.
+    [[nodiscard]] std::int32_t extent(std::size_t first, std::size_t n) const {
+        std::int32_t extent = 0;
+        for (const Region& region : regions_) {
+            if (region.first < first || region.first >= first + n) continue;
+            extent = std::max({extent, model::grid_extent(region.rows, region.columns), region.time + 1});
+        }
+        return extent;
     }
+
+   private:
+    struct Region {
+        std::size_t first = 0;  // token
+        std::int32_t rows = 0;
+        std::int32_t columns = 0;
+        std::int32_t time = 0;
+    };
+    [[nodiscard]] const Region& region_of(std::size_t place) const {
+        const auto after = std::upper_bound(regions_.begin(), regions_.end(), place,
+                                            [](std::size_t at, const Region& r) { return at < r.first; });
+        return *(after - 1);
+    }
+
+    bool is_used_ = false;
+    std::vector<Region> regions_;  // rising
 };
 
-Result<Planes> planes_of(const ImageLayout& layout, const model::TextModel& text) {
+Result<Planes> planes_of(const model::VisionPlan& plan, const model::TextModel& text) {
     if (!text.config().family->has_planes()) return Planes{};
-    if (layout.regions.size() != 1 || layout.n_fixed > 0) {
+    const ImageLayout& layout = plan.layout;
+    const bool has_places = layout.regions.size() == 1 || plan.times.size() == layout.regions.size();
+    if (!has_places || layout.n_fixed > 0) {
         return Status(Code::Unsupported,
                       "the decoder places the tokens of a picture in one grid, but this vision tower makes " +
                           std::to_string(layout.regions.size()) + " grids with " +
                           std::to_string(layout.n_fixed) + " rows between their tokens");
     }
-    const Grid grid = layout.regions.front().grid;
-    return Planes{static_cast<std::int32_t>(grid.height), static_cast<std::int32_t>(grid.width)};
+    return Planes(plan);
 }
 
 // The image's tokens and nothing else: as they are, in their order.
@@ -60,7 +94,10 @@ ArrangedImage plain_image(const SeenImage& image, bool has_lost, const Planes& p
                        .n_unpruned = static_cast<std::int32_t>(image.plan.layout.n_tokens()),
                        .masses = image.masses,
                        .additions = image.additions}};
-    planes.give(rows, arranged.parts.front());
+    if (planes.is_used()) {
+        arranged.parts.front().offsets = rows.offsets;
+        arranged.parts.front().n_positions = planes.extent(0, image.plan.layout.n_tokens());
+    }
     return arranged;
 }
 
@@ -76,7 +113,7 @@ class Arranger {
         });
         line_of_.assign(image.plan.layout.n_tokens(), kNoLine);
         for (const ArrangedRun& run : image.plan.arrangement) {
-            if (run.kind != ArrangedRun::Kind::Fixed) continue;
+            if (run.kind != ArrangedRun::Kind::Fixed || run.is_token) continue;
             lines_.push_back(run.n_tokens == 0 ? kNoLine : next_line++);
             std::fill_n(line_of_.begin() + static_cast<std::ptrdiff_t>(run.first_token), run.n_tokens,
                         lines_.back());
@@ -87,7 +124,13 @@ class Arranger {
         for (const ArrangedRun& run : image_.plan.arrangement) {
             switch (run.kind) {
                 case ArrangedRun::Kind::Tokens: add_tokens(run.count); break;
-                case ArrangedRun::Kind::Fixed: CLASP_RETURN_IF_ERROR(add_fixed(run)); break;
+                case ArrangedRun::Kind::Fixed:
+                    if (run.is_token) {
+                        add_tokens(1);
+                    } else {
+                        CLASP_RETURN_IF_ERROR(add_fixed(run));
+                    }
+                    break;
                 case ArrangedRun::Kind::Text: CLASP_RETURN_IF_ERROR(add_text(run.text)); break;
             }
         }
@@ -98,7 +141,9 @@ class Arranger {
    private:
     // The visual part under way.
     ArrangedImage::Rows& rows() {
-        if (result_.own.empty() || !result_.own.back().tokens.empty()) result_.own.emplace_back();
+        if (result_.own.empty() || !result_.own.back().tokens.empty()) {
+            result_.own.emplace_back().first_token = seen_;
+        }
         return result_.own.back();
     }
 
@@ -154,10 +199,14 @@ class Arranger {
         return ok_status();
     }
 
+    // Where positions have planes there are no fixed rows, so that all rows are tokens.
+    [[nodiscard]] std::int32_t extent_of(const ArrangedImage::Rows& rows) const {
+        return planes_.extent(rows.first_token, static_cast<std::size_t>(rows.n_unpruned));
+    }
+
     void add_part(const ArrangedImage::Rows& rows) {
         if (rows.tokens.empty() && rows.places.empty()) {
-            const bool has_grid = planes_.is_used() && rows.n_unpruned > 0;
-            result_.n_lost_behind += has_grid ? planes_.extent() : rows.n_unpruned;
+            result_.n_lost_behind += planes_.is_used() ? extent_of(rows) : rows.n_unpruned;
             return;
         }
         PromptPart part;
@@ -174,7 +223,10 @@ class Arranger {
             part.lines = rows.lines;
             part.is_carried = rows.is_carried;
             part.additions = rows.additions;
-            planes_.give(rows, part);
+            if (planes_.is_used()) {
+                part.offsets = rows.offsets;
+                part.n_positions = extent_of(rows);
+            }
             result_.n_rows += rows.places.size();
         }
         result_.parts.push_back(part);
@@ -199,7 +251,7 @@ Result<ArrangedImage> arrange_image(const SeenImage& image, bool has_lost, const
                                     const model::TextModel& text, std::int32_t& next_line) {
     const auto is_tokens = [](const ArrangedRun& run) { return run.kind == ArrangedRun::Kind::Tokens; };
     const auto& runs = image.plan.arrangement;
-    CLASP_ASSIGN_OR_RETURN(const Planes planes, planes_of(image.plan.layout, text));
+    CLASP_ASSIGN_OR_RETURN(const Planes planes, planes_of(image.plan, text));
     if (std::all_of(runs.begin(), runs.end(), is_tokens)) return plain_image(image, has_lost, planes);
     return Arranger(image, vision, text, planes, next_line).run();
 }

@@ -38,6 +38,7 @@ struct ArrangedImage {
         std::vector<std::uint8_t> is_carried;
         std::vector<model::Position> offsets;  // where the decoder's rotation has planes
         std::vector<float> additions;          // of decoders with deepstack
+        std::size_t first_token = 0;           // of the plan, of which this part holds what is left
         std::int32_t n_unpruned = 0;
     };
     std::deque<Rows> own;
@@ -45,7 +46,8 @@ struct ArrangedImage {
 
 // has_lost: tokens may have left before the decoder. Fixed rows of which no token is left do not enter.
 // next_line numbers the lines of all images of a request. The image must outlive the result. Error:
-// unsupported (a decoder whose positions have planes, and a picture that is not one grid).
+// unsupported (a decoder whose positions have planes, and a picture that is not one grid, or a clip without
+// times).
 Result<ArrangedImage> arrange_image(const SeenImage& image, bool has_lost, const model::VisionModel& vision,
                                     const model::TextModel& text, std::int32_t& next_line);
 

@@ -1,11 +1,15 @@
 #include "engine/ask_plan.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/decoder_input.h"
 #include "engine/generate.h"
+#include "engine/measure_decoder.h"
 #include "engine/messages.h"
 #include "engine/progress.h"
+#include "engine/prompt_text.h"
+#include "engine/token_check.h"
 
 namespace clasp::engine {
 namespace {
@@ -31,14 +35,6 @@ std::size_t count_text(const Prompt& prompt) {
     return n;
 }
 
-// A model that can see writes all its conversations in one way.
-PromptOptions prompt_options(const model::VisionModel* vision, Compat compat) {
-    if (vision == nullptr) return {};
-    PromptOptions options = {.chat_template = {}, .words = vision->info().words};
-    if (compat == Compat::LlamaCpp) options.words.gap.clear();
-    return options;
-}
-
 // What is known once the headers of the pictures are read.
 Result<RequestShape> request_shape(const Prompt& prompt, const std::vector<PlannedPicture>& pictures,
                                    const model::TextModel& text, const model::VisionModel* vision) {
@@ -54,6 +50,99 @@ Result<RequestShape> request_shape(const Prompt& prompt, const std::vector<Plann
     return shape;
 }
 
+// Measured once per engine, by whoever needs it first.
+Result<DecoderTimings> decoder_timings(const EngineState& state, const DecoderShape& shape) {
+    const std::lock_guard lock(state.timings_mutex);
+    if (!state.timings) {
+        const model::Compute::Work work(*state.compute);
+        CLASP_ASSIGN_OR_RETURN(const auto executor, state.executors.take());
+        CLASP_ASSIGN_OR_RETURN(state.timings, measure_decoder(state.text, shape, *executor));
+    }
+    return *state.timings;
+}
+
+Status check_split_time(const std::string& split_time, const methods::MethodRun* run) {
+    if (split_time == "free") return ok_status();
+    if (split_time != "even") {
+        return {Code::InvalidArgument,
+                "the steps of a clip share what is kept even or free, not " + split_time};
+    }
+    if (run == nullptr) return ok_status();
+    const methods::Program& program = run->program();
+    if (!program.has_after_encoder && !program.has_after_projector && program.encoder_blocks.empty()) {
+        return ok_status();
+    }
+    return {
+        Code::InvalidArgument,
+        "the method chooses before the decoder, among all steps of a clip at once; their even shares are for "
+        "methods that choose inside it"};
+}
+
+// Of the prompt, as many tokens as enter the decoder.
+std::size_t n_entering(const AskPlan& ask) {
+    const methods::MethodRun* run = ask.started.run.get();
+    const std::size_t n_visual = ask.shape.n_visual();
+    return (run != nullptr ? std::min(run->program().entering, n_visual) : n_visual) + ask.shape.n_carried();
+}
+
+// A clip that cannot be read is refused before its frames are decoded, which costs more than a picture's
+// does.
+Status check_clips(const AskPlan& ask, std::size_t context_length) {
+    std::size_t n_frames = 0;
+    for (const PlannedPicture& picture : ask.pictures) n_frames += picture.sample.frames.size();
+    if (n_frames == 0) {
+        const bool says_nothing =
+            ask.request.clip == ClipChoice() && ask.request.split_time == AskRequest().split_time;
+        if (says_nothing) return ok_status();
+        return {Code::InvalidArgument,
+                "frames of a clip were asked for, but there is no clip, only pictures"};
+    }
+    CLASP_RETURN_IF_ERROR(check_split_time(ask.request.split_time, ask.started.run.get()));
+    const std::size_t n_prompt = n_entering(ask);
+    if (n_prompt <= context_length) return ok_status();
+    return {Code::TooLarge, std::to_string(n_frames) + (n_frames == 1 ? " frame makes" : " frames make") +
+                                " a prompt of " + std::to_string(n_prompt) +
+                                " tokens, but the model's context is " + std::to_string(context_length) +
+                                "; ask for fewer frames, or for smaller ones"};
+}
+
+// What depends on how many tokens there are to see.
+Status plan_tokens(const EngineState& state, AskPlan& ask) {
+    CLASP_ASSIGN_OR_RETURN(ask.shape,
+                           request_shape(ask.prompt, ask.pictures, *state.text, state.vision.get()));
+    if (!ask.pictures.empty() && is_left_to_us(ask.request)) {
+        CLASP_ASSIGN_OR_RETURN(ask.shape.timings, decoder_timings(state, ask.shape.decoder));
+    }
+    CLASP_ASSIGN_OR_RETURN(ask.started, start_method(ask.request, ask.policy, ask.plan, ask.shape));
+    return ok_status();
+}
+
+// Left for the answer where frames are made fewer so that the prompt fits.
+constexpr std::size_t kAnswerRoom = 256;
+
+// Rules for frames know nothing of a decoder's context. Where it is too short for what they say, and the
+// request leaves it to them, as many frames are seen as it has room for.
+Status fit_clips(const EngineState& state, std::size_t context_length, AskPlan& ask) {
+    if (ask.pictures.empty()) return ok_status();
+    const std::size_t by_rule = most_frames_of_ours(*state.vision, ask.request.clip, ask.pictures);
+    const std::size_t room =
+        context_length - std::min({ask.request.generation.max_tokens, kAnswerRoom, context_length});
+    std::size_t n = by_rule;
+    while (n > 1 && n_entering(ask) > room) {
+        const std::size_t carried = std::min(ask.shape.n_carried(), room);
+        const std::size_t guess = n * (room - carried) / (n_entering(ask) - carried) + 1;
+        n = std::clamp<std::size_t>(guess, 1, n - 1);
+        CLASP_RETURN_IF_ERROR(see_fewer_frames(*state.vision, ask.request.clip, n, ask.pictures));
+        CLASP_RETURN_IF_ERROR(plan_tokens(state, ask));
+    }
+    if (n == by_rule) return ok_status();
+    const std::size_t seen = most_frames_of_ours(*state.vision, ask.request.clip, ask.pictures);
+    ask.notes.push_back("seen at " + std::to_string(seen) + (seen == 1 ? " frame" : " frames") +
+                        " instead of " + std::to_string(by_rule) + ", because the model's context is " +
+                        std::to_string(context_length) + " tokens");
+    return ok_status();
+}
+
 }  // namespace
 
 std::size_t AskPlan::kv_bytes(const model::TextConfig& config) const {
@@ -67,8 +156,10 @@ std::size_t AskPlan::kv_bytes(const model::TextConfig& config) const {
 Result<std::unique_ptr<AskPlan>> plan_ask(const EngineState& state, const AskRequest& request) {
     auto ask = std::make_unique<AskPlan>();
     ask->request = request;
-    ask->policy = request.policy.classes.empty() ? state.policy : request.policy;
+    const bool has_usual_policy = request.policy.classes.empty();
+    ask->policy = has_usual_policy ? state.usual.policy : request.policy;
     CLASP_RETURN_IF_ERROR(validate(ask->policy));
+    CLASP_RETURN_IF_ERROR(check_tokens(request, *state.text));
     const std::vector<Message> messages = messages_of(request);
     CLASP_ASSIGN_OR_RETURN(const std::vector<ImageSource> images, images_of(messages));
     const bool is_text_only = images.empty();
@@ -80,23 +171,30 @@ Result<std::unique_ptr<AskPlan>> plan_ask(const EngineState& state, const AskReq
         ask->plan, is_text_only ? plan_text_request(request, ask->policy, *state.router)
                                 : plan_request(request, ask->policy, *state.router, state.vision->info()));
     ask->notes = ask->plan.notes;
+    if (has_usual_policy && ask->plan.mix.size() > 1 && !state.usual.note.empty()) {
+        ask->notes.push_back(state.usual.note);
+    }
     if (state.vision == nullptr) ask->notes.emplace_back(kNoVisionFile);
-    CLASP_ASSIGN_OR_RETURN(
-        ask->prompt, build_prompt(*state.text, messages, prompt_options(state.vision.get(), request.compat)));
+    const PromptOptions writing = prompt_options(state.vision.get(), request.compat);
+    CLASP_ASSIGN_OR_RETURN(ask->prompt, request.is_raw
+                                            ? build_raw_prompt(*state.text, request.parts, writing.words)
+                                            : build_prompt(*state.text, messages, writing));
     if (!ask->prompt.note.empty()) ask->notes.push_back(ask->prompt.note);
     if (!is_text_only) {
         const model::VisionInfo& vision = state.vision->info();
         // What a file with tiles lacks is of no matter in another order than its own.
         const bool is_files_order = request.compat == Compat::Original && request.detail.tile_merge.empty();
         if (!vision.note.empty() && (!vision.tiles || is_files_order)) ask->notes.push_back(vision.note);
-        CLASP_ASSIGN_OR_RETURN(
-            ask->pictures,
-            plan_pictures(images, *state.vision, {request.compat, request.detail}, request.cancel));
+        CLASP_ASSIGN_OR_RETURN(ask->pictures,
+                               plan_pictures(images, *state.vision, {request.compat, request.detail},
+                                             request.cancel, request.clip));
+        for (PlannedPicture& picture : ask->pictures) picture.scope = request.cache_scope;
     }
-    CLASP_ASSIGN_OR_RETURN(ask->shape,
-                           request_shape(ask->prompt, ask->pictures, *state.text, state.vision.get()));
-    CLASP_ASSIGN_OR_RETURN(ask->started, start_method(request, ask->policy, ask->plan, ask->shape));
+    CLASP_RETURN_IF_ERROR(plan_tokens(state, *ask));
+    const auto context_length = static_cast<std::size_t>(state.text->config().context_length);
+    CLASP_RETURN_IF_ERROR(fit_clips(state, context_length, *ask));
     ask->notes.insert(ask->notes.end(), ask->started.notes.begin(), ask->started.notes.end());
+    CLASP_RETURN_IF_ERROR(check_clips(*ask, context_length));
     CLASP_ASSIGN_OR_RETURN(ask->positions, position_mode(request.position_mode, ask->started.run.get()));
     ask->work = planned_work(ask->shape, ask->started.run.get());
     return ask;

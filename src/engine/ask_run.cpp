@@ -40,6 +40,13 @@ TokenCounts count_tokens(const PrefillResult& prefill, const RequestShape& shape
     return counts;
 }
 
+// Whether a stage of the decoder compares tokens.
+bool needs_cosines(const RequestPlan& plan, const methods::Program& program) {
+    return std::any_of(program.stages.begin(), program.stages.end(), [&](const methods::DecoderStage& stage) {
+        return stage.needs.gram || plan.mass == MassRule::Nearest;
+    });
+}
+
 // What the vision side has to give for a request and its method, which may be null.
 VisualRequest visual_request(const AskRequest& request, const Policy& policy, const RequestPlan& plan,
                              const RequestShape& shape, methods::MethodRun* run, ThreadPool& pool) {
@@ -55,13 +62,23 @@ VisualRequest visual_request(const AskRequest& request, const Policy& policy, co
     seeing.cancel = request.cancel;
     if (run == nullptr) return seeing;
     const methods::Program& program = run->program();
-    for (const methods::DecoderStage& stage : program.stages) {
-        seeing.want_gram = seeing.want_gram || stage.needs.gram || plan.mass == MassRule::Nearest;
-    }
+    seeing.want_gram = needs_cosines(plan, program);
     std::vector<std::size_t> tokens;
     for (const ImageLayout& image : shape.images) tokens.push_back(image.n_tokens());
     seeing.keep = share_in_proportion(std::min(program.entering, shape.n_visual()), tokens, tokens);
     return seeing;
+}
+
+// Of a clip; empty for a picture.
+std::vector<TokenIndex> step_ends(const ImageLayout& layout) {
+    if (layout.n_steps == 1) return {};
+    std::vector<TokenIndex> ends(layout.n_steps, 0);
+    TokenIndex n = 0;
+    for (const TokenRegion& region : layout.regions) {
+        n += static_cast<TokenIndex>(region.n_tokens());
+        ends[region.step] = n;
+    }
+    return ends;
 }
 
 StageChooser make_chooser(const AskRequest& request, const Policy& policy, const RequestPlan& plan,
@@ -83,11 +100,17 @@ StageChooser make_chooser(const AskRequest& request, const Policy& policy, const
         ChooserImage image;
         image.n_tokens = seen.n_tokens();
         image.picture = seen.picture;
-        if (!seen.gram.empty()) image.gram = {seen.gram.data(), seen.n_tokens(), seen.n_tokens()};
+        if (!seen.gram.empty()) {
+            image.gram = {seen.gram.data(), seen.n_tokens(), seen.n_tokens()};
+        } else if (run != nullptr && needs_cosines(plan, run->program())) {
+            const std::size_t width = seen.values.size() / seen.n_tokens();
+            image.features = {seen.values.data(), seen.n_tokens(), width, width};
+        }
         image.grid = method_grid(seen.plan.layout);
         image.has_lines = seen.plan.layout.n_fixed > 0 || seen.plan.arrangement.size() > 1;
         image.places = seen.places;
         image.masses = seen.masses;
+        if (request.split_time == "even") image.step_ends = step_ends(seen.plan.layout);
         images.push_back(image);
     }
     return {std::move(options), images, &pool};
@@ -104,8 +127,14 @@ GenerateOptions generate_options(const AskRequest& request) {
     options.sampling.presence_penalty = static_cast<float>(request.generation.presence_penalty);
     options.sampling.repeat_penalty = static_cast<float>(request.generation.repeat_penalty);
     options.sampling.seed = request.generation.seed;
+    options.sampling.token_bias = request.generation.token_bias;
+    options.sampling.grammar = request.generation.grammar;
     options.stop = request.generation.stop;
+    options.keeps_space = request.generation.keeps_space || request.is_raw || !request.answer_begin.empty();
+    options.ignores_end = request.generation.ignores_end;
+    options.n_likely = request.generation.n_likely;
     options.on_text = request.on_text;
+    options.on_token = request.on_token;
     options.cancel = request.cancel;
     return options;
 }
@@ -122,6 +151,18 @@ Answer describe(const AskPlan& ask, const VisualInput& visual, const PrefillResu
     for (const SeenImage& seen : visual.images) {
         answer.layouts.push_back(seen.plan.layout);
         if (ask.request.want_pictures) answer.pictures.push_back(seen.image);
+    }
+    for (std::size_t i = 0; i < ask.pictures.size(); ++i) {
+        if (ask.pictures[i].clip == nullptr) continue;
+        const video::Clip& clip = *ask.pictures[i].clip;
+        const video::Sample& sample = ask.pictures[i].sample;
+        answer.clips.push_back({.image = i,
+                                .frames = sample.frames,
+                                .seconds = sample.seconds,
+                                .n_frames = clip.seconds().size(),
+                                .duration_s = clip.seconds().back(),
+                                .fps = clip.fps(),
+                                .pictures = visual.images[i].frames});
     }
     answer.kv_bytes = prefill.kv_bytes;
     answer.policy_name = ask.policy.name;
@@ -160,10 +201,16 @@ Result<std::unique_ptr<Lane>> Lane::open(const EngineState& state) {
 AskRun::AskRun(const EngineState& state, std::unique_ptr<AskPlan> plan, base::Stopwatch since)
     : state_(state), plan_(std::move(plan)), watch_(since) {}
 
-Status AskRun::see(Lane& lane) {
+Status AskRun::see(Lane& lane, const std::function<bool()>& pause) {
     CLASP_CHECK(phase_ == Phase::See);
+    std::optional<model::PauseScope> pauses;
+    if (pause) pauses.emplace(pause);
     work_.emplace(*state_.compute);
     const AskRequest& request = plan_->request;
+    if (request.history_mode != HistoryMode::Reselect) {
+        CLASP_RETURN_IF_ERROR(look_back(lane));
+        if (phase_ != Phase::See) return ok_status();
+    }
     if (!plan_->pictures.empty()) {
         methods::MethodRun* run = plan_->started.run.get();
         VisualRequest seeing =
@@ -194,22 +241,36 @@ Status AskRun::begin_reading(Lane& lane) {
                                                    plan_->policy.reference_tokens, lane.executor()));
     PrefillRequest reading = input_.request();
     reading.positions = plan_->positions;
-    reading.selector = [this](const StageView& view) { return chooser_->choose(view); };
+    reading.selector = [this](const StageView& view) { return choose(view); };
+    reading.starts = state_.starts();
+    if (reading.starts != nullptr && !request.cache_scope.empty())
+        reading.starts = &starts_.emplace(*reading.starts, request.cache_scope);
     reading.room = room_for(generate_options(request).max_tokens);
     reading.cancel = request.cancel;
     if (request.on_progress) {
-        prefilling_.emplace(request.on_progress, Progress::Phase::Prefill, plan_->work.back());
         reading.on_layers = [this](double layers) { prefilling_->at(work_until(plan_->work, layers)); };
     }
     CLASP_ASSIGN_OR_RETURN(sequence_, Sequence::create(state_.text));
     CLASP_ASSIGN_OR_RETURN(reading_, lane.executor().start(*sequence_, reading));
+    if (request.on_reused) request.on_reused(reading_->n_known());
+    if (request.on_progress)
+        prefilling_.emplace(request.on_progress, Progress::Phase::Prefill, plan_->work.back());
     phase_ = Phase::Read;
     return ok_status();
 }
 
+Result<StageChoice> AskRun::choose(const StageView& view) {
+    Result<StageChoice> choice = chooser_->choose(view);
+    if (choice.ok() && !turn_key_.empty()) {
+        const std::size_t n_pivots = chooser_->reports().back().pivots.size();
+        kept_.push_back({choice->kept, n_pivots > 0 ? n_pivots : choice->kept.size()});
+    }
+    return choice;
+}
+
 Status AskRun::read(Lane& lane, std::size_t n_layers) {
     CLASP_CHECK(phase_ == Phase::Read);
-    static_cast<void>(lane);  // the run under way computes with its workspace
+    if (choice_ != nullptr) return read_on(lane);
     CLASP_RETURN_IF_ERROR(reading_->advance(n_layers));
     return reading_->is_done() ? begin_writing() : ok_status();
 }
@@ -227,14 +288,50 @@ Status AskRun::begin_writing() {
     answer_.positions = plan_->positions == PositionMode::Keep ? "keep" : "compact";
     answer_.stages = visual_.reports;
     answer_.stages.insert(answer_.stages.end(), chooser_->reports().begin(), chooser_->reports().end());
+    if (!turn_key_.empty()) {
+        described_ = answer_;
+        described_.timings = {};
+        described_.pictures.clear();
+    }
     answer_.notes = std::move(notes);
+    history_.n_tokens = prefill.n_prefix_found;
+    history_.n_front_tokens = prefill.n_front_found;
+    front_ = prefill.front;
     if (visual_.n_looked_up > 0) answer_.cache_hit = visual_.n_found == visual_.n_looked_up;
+    return write_after(std::move(prefill.logits));
+}
+
+Status AskRun::write_after(std::vector<float> logits) {
+    answer_.history = history_;
+    answer_.timings.prefill_ms += look_back_ms_;
+    answer_.notes.insert(answer_.notes.end(), history_notes_.begin(), history_notes_.end());
     before_writing_ms_ = watch_.elapsed_ms();
+    for (AskRequest& other : others_) {
+        CLASP_ASSIGN_OR_RETURN(auto run, twin(std::move(other), logits));
+        twins_.push_back(std::move(run));
+    }
     CLASP_ASSIGN_OR_RETURN(writing_, Generation::start(*sequence_, generate_options(plan_->request)));
     phase_ = Phase::Write;
-    take_logits(prefill.logits);
-    if (plan_->request.want_logits) answer_.logits = std::move(prefill.logits);
+    take_logits(logits);
+    if (plan_->request.want_logits) answer_.logits = std::move(logits);
     return ok_status();
+}
+
+Result<std::unique_ptr<AskRun>> AskRun::twin(AskRequest request, std::span<const float> logits) const {
+    auto plan = std::make_unique<AskPlan>();
+    plan->request = std::move(request);
+    plan->shape = plan_->shape;
+    auto run = std::make_unique<AskRun>(state_, std::move(plan), watch_);
+    run->is_twin_ = true;
+    run->work_.emplace(*state_.compute);
+    run->answer_ = answer_;
+    run->before_writing_ms_ = before_writing_ms_;
+    CLASP_ASSIGN_OR_RETURN(run->sequence_, sequence_->fork());
+    CLASP_ASSIGN_OR_RETURN(run->writing_,
+                           Generation::start(*run->sequence_, generate_options(run->plan_->request)));
+    run->phase_ = Phase::Write;
+    run->take_logits(logits);
+    return run;
 }
 
 void AskRun::take_logits(std::span<const float> logits) {
@@ -275,14 +372,36 @@ void AskRun::finish() {
     answer_.text = std::move(generated.text);
     answer_.generated = generated.tokens.size();
     answer_.stopped = generated.reason;
+    answer_.stop_text = std::move(generated.stop_text);
+    answer_.written = std::move(generated.written);
     // An answer that ends at once has no first token; then it is the time until that was known.
     answer_.timings.first_token_ms =
         before_writing_ms_ + (generated.tokens.empty() ? generated.decode_ms : generated.first_token_ms);
     answer_.timings.decode_ms = generated.decode_ms;
     answer_.timings.total_ms = watch_.elapsed_ms();
-    sequence_->clear();
+    if (!is_twin_) learn_times();
+    if (!turn_key_.empty()) keep_turn();
+    sequence_.reset();
     work_.reset();
     phase_ = Phase::Done;
+}
+
+void AskRun::learn_times() {
+    const AskTimings& times = answer_.timings;
+    const double n_computed = tokens_computed(answer_, state_.info.n_layers);
+    if (choice_ == nullptr) state_.timing.learn_reading(n_computed, times.prefill_ms);
+    if (answer_.cache_hit != true && !plan_->pictures.empty()) {
+        state_.timing.learn_encoding(times.encode_ms / static_cast<double>(plan_->pictures.size()));
+    }
+    const auto figures = state_.timing.figures();
+    if (plan_->pictures.empty() || !figures) return;
+    if (answer_.method == "none" && choice_ == nullptr) {
+        answer_.unpruned = UnprunedTime{times.first_token_ms, true};
+        return;
+    }
+    const double rest = times.first_token_ms - times.prefill_ms - times.gram_ms - times.select_ms;
+    const auto n_tokens = static_cast<double>(plan_->n_prompt());
+    answer_.unpruned = UnprunedTime{std::max(0.0, rest) + figures->reading(n_tokens), false};
 }
 
 Answer AskRun::take_answer() {

@@ -1,13 +1,16 @@
 #include "engine/cache_folder.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 
+#include "base/cache_files.h"
 #include "base/text.h"
 #include "engine/feature_cache.h"
+#include "engine/start_file.h"
+#include "model/packed_file.h"
 
 namespace clasp::engine {
 
@@ -15,30 +18,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kKeyDigits = 64;
 constexpr double kStaleSeconds = 3600.0;
 
-// "<64 hexadecimal digits>.features", and the same with ".tmp-..." behind it for a write that never ended.
-enum class Kind : std::uint8_t { Foreign, Features, Unfinished };
+constexpr std::array<base::CacheFormat, 3> kCacheFormats = {{{kFeatureSuffix, kFeatureMagic},
+                                                             {kPrefixSuffix, kPrefixMagic},
+                                                             {model::kPackedSuffix, model::kPackedMagic}}};
 
-Kind kind_of(std::string_view name) {
-    if (name.size() < kKeyDigits + kFeatureSuffix.size()) return Kind::Foreign;
-    const std::string_view key = name.substr(0, kKeyDigits);
-    const bool is_key = std::all_of(key.begin(), key.end(),
-                                    [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-    const std::string_view rest = name.substr(kKeyDigits);
-    if (!is_key || !rest.starts_with(kFeatureSuffix)) return Kind::Foreign;
-    const std::string_view tail = rest.substr(kFeatureSuffix.size());
-    if (tail.empty()) return Kind::Features;
-    return tail.starts_with(".tmp-") ? Kind::Unfinished : Kind::Foreign;
-}
-
-// In whatever version of the format: files of older ones are ours too, and of no use any more.
-bool begins_as_features(const fs::path& path) {
-    const std::string_view name = kFeatureMagic.substr(0, kFeatureMagic.size() - 1);
-    std::string head(name.size(), '\0');
-    std::ifstream file(path, std::ios::binary);
-    return file.read(head.data(), static_cast<std::streamsize>(head.size())) && head == name;
+// Whether a regular file of this age is one that the program wrote, or what an interrupted write left.
+bool is_of_cache(const fs::path& path, double age_seconds) {
+    const std::string name = path.filename().string();
+    return std::any_of(kCacheFormats.begin(), kCacheFormats.end(), [&](const base::CacheFormat& format) {
+        switch (base::cache_name(name, format)) {
+            case base::CacheName::Whole: return base::begins_as(path.string(), format);
+            case base::CacheName::Unfinished: return age_seconds > kStaleSeconds;
+            default: return false;
+        }
+    });
 }
 
 double age_of(const fs::path& path, std::error_code& error) {
@@ -65,18 +60,13 @@ Result<std::vector<CacheFile>> list_cache(const std::string& folder) {
     fs::directory_iterator entries(folder, error);
     for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
         const fs::path& path = entries->path();
-        const Kind kind = kind_of(path.filename().string());
         std::error_code ignored;  // a file that goes meanwhile is not listed
-        if (kind == Kind::Foreign || entries->symlink_status(ignored).type() != fs::file_type::regular)
-            continue;
+        if (entries->symlink_status(ignored).type() != fs::file_type::regular) continue;
         CacheFile file;
         file.name = path.filename().string();
         file.n_bytes = fs::file_size(path, ignored);
         if (!ignored) file.age_seconds = age_of(path, ignored);
-        if (ignored) continue;
-        const bool is_ours =
-            kind == Kind::Features ? begins_as_features(path) : file.age_seconds > kStaleSeconds;
-        if (is_ours) files.push_back(std::move(file));
+        if (!ignored && is_of_cache(path, file.age_seconds)) files.push_back(std::move(file));
     }
     if (error) return unreadable(folder, error);
     std::sort(files.begin(), files.end(), [](const CacheFile& a, const CacheFile& b) {

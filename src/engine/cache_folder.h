@@ -1,4 +1,5 @@
-// The files of a feature cache on disk: which of a folder's files are ours, and how to remove them.
+// Files that stay on disk between runs, vision layers, prefixes and packed weights: which of a folder's are
+// ours, and how to remove them.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@ struct CacheFile {
     double age_seconds = 0.0;  // since it was written; never below 0
 };
 
-// Files that the cache wrote, oldest first: regular files whose name is a key with the cache's ending and
+// Files that the program wrote, oldest first: regular files whose name is a key with an ending of ours and
 // that begin as such files do; and what interrupted writes left behind, once it is an hour old. Errors:
 // not_found (no such folder), invalid_argument (no folder), unavailable.
 Result<std::vector<CacheFile>> list_cache(const std::string& folder);

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/text.h"
 #include "llama.h"
 #include "model/llama_text.h"
 
@@ -22,7 +23,8 @@ Status invalid_conversation(std::string message) {
 
 Status check_messages(std::span<const Message> messages) {
     if (messages.empty()) return invalid_conversation("the conversation is empty");
-    if (messages.back().role != Role::User) {
+    const bool is_continued = messages.size() > 1 && messages.back().role == Role::Assistant;
+    if (messages.back().role != Role::User && !is_continued) {
         return invalid_conversation("the last message of a conversation must be the user's");
     }
     for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -156,9 +158,24 @@ bool is_vicuna(std::string_view chat_template) {
 }
 
 // A file whose own template begins with the user's turn was trained without the system sentence.
-std::string_view vicuna_system(const std::optional<std::string>& own, const std::string& asked) {
+std::string_view vicuna_system(const std::optional<std::string>& own, const PromptOptions& options) {
+    const std::string& asked = options.chat_template;
+    if (asked.empty() && !own && !options.words.has_vicuna_system) return {};
     const bool is_own = asked.empty() && own && *own != "vicuna";
     return is_own && own->find("A chat between") == std::string::npos ? std::string_view() : kVicunaSystem;
+}
+
+// Mistral 7B by its name or shape; Llama 3 has the same shape and another vocabulary.
+bool is_mistral(const model::TextConfig& config) {
+    constexpr std::int32_t kMostWords = 40000;
+    return base::lower(config.name).find("mistral") != std::string::npos ||
+           (config.n_layers == 32 && config.width == 4096 && config.n_kv_heads == 8 &&
+            config.ffn_width == 14336 && config.vocabulary < kMostWords);
+}
+
+bool is_yi(const model::TextConfig& config) {
+    constexpr std::int32_t kYiWords = 64000;
+    return config.n_layers == 60 && config.vocabulary == kYiWords;
 }
 
 struct Rendered {
@@ -184,9 +201,7 @@ Result<Rendered> render(const model::TextModel& model, std::span<const MarkedMes
         auto text = render_known(*own, messages, options.words, architecture);
         if (text) return Rendered{*text, "file", ""};
     }
-    const std::string usual = options.words.chat_template.empty()
-                                  ? std::string(model.config().family->chat_template)
-                                  : options.words.chat_template;
+    const std::string usual = usual_template(model.config(), options.words);
     const std::string guess =
         own ? "the file's chat template is not one that is known" : "the file brings no chat template";
     if (asked.empty() && !usual.empty() && (!own || is_foreign)) {
@@ -197,10 +212,16 @@ Result<Rendered> render(const model::TextModel& model, std::span<const MarkedMes
         return Rendered{render_vicuna(kVicunaSystem, messages, end_text), "llava-1.5",
                         guess + "; using that of LLaVA-1.5"};
     }
-    return Rendered{render_vicuna(vicuna_system(own, asked), messages, end_text), "llava-1.5", ""};
+    return Rendered{render_vicuna(vicuna_system(own, options), messages, end_text), "llava-1.5", ""};
 }
 
 }  // namespace
+
+std::string usual_template(const model::TextConfig& config, const model::PictureWords& words) {
+    if (!words.mistral_template.empty() && is_mistral(config)) return words.mistral_template;
+    if (!words.yi_template.empty() && is_yi(config)) return words.yi_template;
+    return words.chat_template.empty() ? std::string(config.family->chat_template) : words.chat_template;
+}
 
 Result<RenderedChat> render_chat(const model::TextModel& model, std::span<const Message> messages,
                                  const PromptOptions& options) {
@@ -213,6 +234,8 @@ Result<RenderedChat> render_chat(const model::TextModel& model, std::span<const 
     const auto add_template = [&chat](std::string_view text) {
         if (!text.empty()) chat.segments.push_back({ChatSegment::Kind::Template, std::string(text)});
     };
+    const bool is_continued = messages.back().role == Role::Assistant;
+    const Message* const question = &messages[messages.size() - (is_continued ? 2 : 1)];
     std::size_t number = 0;
     for (const Message& message : messages) {
         for (const MessagePart& part : message.parts) {
@@ -228,12 +251,12 @@ Result<RenderedChat> render_chat(const model::TextModel& model, std::span<const 
             ChatSegment segment;
             segment.kind = part.image ? ChatSegment::Kind::Image : ChatSegment::Kind::Said;
             segment.text = part.text;
-            segment.is_question = &message == &messages.back();
+            segment.is_question = &message == question;
             chat.segments.push_back(std::move(segment));
             if (part.image) add_template(options.words.gap);
         }
     }
-    add_template(rest);
+    if (!is_continued) add_template(rest);
     return chat;
 }
 

@@ -32,7 +32,11 @@ struct RenderedChat {
     std::string note;  // a sentence for the user when something had to be guessed, else empty
 };
 
-// Ends where the assistant begins to speak.
+// The template of text files that bring none, by what the decoder and the vision tower are: a name of
+// libllama's, or empty for that of LLaVA-1.5.
+std::string usual_template(const model::TextConfig& config, const model::PictureWords& words);
+
+// Ends where the assistant begins to speak, or where it stopped when the last message is its own.
 Result<RenderedChat> render_chat(const model::TextModel& model, std::span<const Message> messages,
                                  const PromptOptions& options);
 

@@ -9,8 +9,16 @@
 
 namespace clasp::engine {
 
-// The model's own, in a file beside it; else the profile of its vision tower; without a tower, "llava".
-// Errors: those of policy::model_policy().
-Result<Policy> default_policy(const std::string& model, const model::VisionInfo* vision);
+struct DefaultPolicy {
+    Policy policy;
+    // A sentence when the tower is shallower than the profile for its kind, so that layers were mapped by
+    // depth; else empty.
+    std::string note = {};
+};
+
+// The model's own, in a file beside it; else the profile of its vision tower, or that of LLaVA mapped by
+// depth where the tower has none or lacks a layer of it; without a tower, "llava". Errors: those of
+// policy::model_policy().
+Result<DefaultPolicy> default_policy(const std::string& model, const model::VisionInfo* vision);
 
 }  // namespace clasp::engine

@@ -5,8 +5,10 @@
 #include <optional>
 #include <system_error>
 
+#include "base/cache_files.h"
 #include "base/mapped_file.h"
 #include "base/text.h"
+#include "clasp/version.h"
 #include "engine/ask_run.h"
 #include "engine/default_policy.h"
 #include "engine/engine_state.h"
@@ -40,6 +42,13 @@ Result<model::DecoderKernels> find_kernels(const std::string& name) {
                   "there are no kernels called '" + name + "'; there are ours and ggml");
 }
 
+// A folder that is named keeps models of any size.
+model::PackedFolder packed_folder(const std::string& word) {
+    if (word == "none") return {};
+    if (word == "auto") return {.path = base::usual_cache_folder("packed")};
+    return {.path = word, .min_bytes = 0};
+}
+
 double file_bytes(const std::string& path) {
     std::error_code error;
     const auto n = std::filesystem::file_size(path, error);
@@ -65,8 +74,11 @@ Result<LoadedModels> load_models(const EngineOptions& options, model::VisionWeig
     watch.cancel = options.cancel;
     LoadedModels models;
     if (report) watch.on_progress = [&](double share) { report->at(share * text_bytes); };
-    CLASP_ASSIGN_OR_RETURN(
-        models.text, model::TextModel::load(options.model, compute, {.kernels = kernels, .watch = &watch}));
+    CLASP_ASSIGN_OR_RETURN(models.text, model::TextModel::load(options.model, compute,
+                                                               {.kernels = kernels,
+                                                                .packed = packed_folder(options.packed),
+                                                                .watch = &watch,
+                                                                .log = options.log}));
     if (options.mmproj.empty()) {
         if (report) report->finish();
         return models;
@@ -120,7 +132,7 @@ const ModelInfo& Engine::info() const {
 }
 
 const Policy& Engine::policy() const {
-    return state_->policy;
+    return state_->usual.policy;
 }
 
 const engine::EngineState& Engine::state() const {
@@ -128,6 +140,7 @@ const engine::EngineState& Engine::state() const {
 }
 
 Result<std::unique_ptr<Engine>> Engine::load(const EngineOptions& options) {
+    const model::LibraryLog library_log(options.log);
     auto state = std::make_unique<engine::EngineState>(options);
     CLASP_ASSIGN_OR_RETURN(const model::VisionWeights weights, find_vision_weights(options.vision_weights));
     CLASP_ASSIGN_OR_RETURN(const model::DecoderKernels kernels, find_kernels(options.kernels));
@@ -157,7 +170,7 @@ Result<std::unique_ptr<Engine>> Engine::load(const EngineOptions& options) {
     }
     CLASP_ASSIGN_OR_RETURN(state->router, Router::create(options.router));
     CLASP_ASSIGN_OR_RETURN(
-        state->policy,
+        state->usual,
         engine::default_policy(options.model, state->vision ? &state->vision->info() : nullptr));
     if (state->vision && (options.cached_images > 0 || !options.cache_dir.empty())) {
         // Only files of a cache outlive this engine; what stays in memory belongs to this model anyway.
@@ -165,9 +178,18 @@ Result<std::unique_ptr<Engine>> Engine::load(const EngineOptions& options) {
         if (!options.cache_dir.empty())
             vision_id = engine::content_identity(models.vision_file.bytes(), &state->pool);
         vision_id += model::vision_weights_name(state->vision->weights());
-        state->memory =
-            std::make_unique<engine::VisionMemory>(std::move(vision_id), options.cached_images,
-                                                   options.cache_dir, options.several_methods, options.log);
+        state->memory = std::make_unique<engine::VisionMemory>(std::move(vision_id), options.cached_images,
+                                                               options.cache_dir, options.several_methods,
+                                                               options.log, options.cached_image_bytes);
+    }
+    if (options.history_bytes > 0) {
+        state->prompts = std::make_unique<engine::PromptMemory>(options.history_bytes);
+    }
+    if (!options.cache_dir.empty()) {
+        CLASP_ASSIGN_OR_RETURN(std::string text_id, engine::file_stamp(options.model));
+        text_id += " " + options.kernels + " " CLASP_VERSION_STRING;
+        state->start_folder = std::make_unique<engine::StartFolder>(options.cache_dir, std::move(text_id),
+                                                                    state->prompts.get(), options.log);
     }
     return std::unique_ptr<Engine>(new Engine(std::move(state)));
 }

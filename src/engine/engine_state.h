@@ -3,12 +3,18 @@
 
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "clasp/engine.h"
 #include "clasp/thread_pool.h"
+#include "engine/default_policy.h"
 #include "engine/executor.h"
+#include "engine/first_token_model.h"
+#include "engine/prompt_memory.h"
 #include "engine/session_pool.h"
+#include "engine/start_file.h"
+#include "engine/timing_model.h"
 #include "engine/vision_memory.h"
 #include "model/backend.h"
 #include "model/text_model.h"
@@ -26,13 +32,25 @@ struct EngineState {
     std::shared_ptr<const model::TextModel> text;
     std::shared_ptr<const model::VisionModel> vision;  // null: text alone
     std::unique_ptr<VisionMemory> memory;              // null: every request encodes
+    std::unique_ptr<PromptMemory> prompts;             // null: nothing of a prompt stays
+    std::unique_ptr<StartFolder> start_folder;         // null: no folder
     std::optional<Router> router;
-    Policy policy;  // of requests that bring none
+    DefaultPolicy usual;  // of requests that bring none
+    // What "budget auto" predicts with; measured when a request first needs it.
+    mutable std::mutex timings_mutex;
+    mutable std::optional<DecoderTimings> timings;
     mutable ThreadPool pool;
     ModelInfo info;
+    mutable TimingModel timing;
     // What requests compute with, kept from one to the next.
     mutable SessionPool<Executor> executors;
     mutable SessionPool<model::VisionSession> vision_sessions;
+
+    // Where beginnings of prompts are kept; null: nowhere.
+    [[nodiscard]] StartStore* starts() const {
+        if (start_folder != nullptr) return start_folder.get();
+        return prompts.get();
+    }
 
     explicit EngineState(const EngineOptions& given)
         : options(given),

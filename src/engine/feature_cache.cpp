@@ -6,9 +6,13 @@
 
 #include "base/checked.h"
 #include "base/file.h"
+#include "base/little_endian.h"
 #include "base/sha256.h"
 
 namespace clasp::engine {
+
+using base::put_u64;
+using base::take_u64;
 
 namespace {
 
@@ -16,23 +20,18 @@ constexpr std::size_t kDigestSize = 32;
 constexpr std::uint64_t kMaxLayers = 1024;
 constexpr std::size_t kMaxFileBytes = std::size_t{2} << 30U;
 
-void put(std::string& out, std::uint64_t value) {
-    for (int shift = 0; shift < 64; shift += 8) out.push_back(static_cast<char>((value >> shift) & 0xffU));
-}
-
-// Reads numbers from the front of a view; a view that is too short yields nothing.
-std::optional<std::uint64_t> take(std::string_view& bytes) {
-    if (bytes.size() < sizeof(std::uint64_t)) return std::nullopt;
-    std::uint64_t value = 0;
-    for (std::size_t i = 0; i < sizeof value; ++i) {
-        value |= static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
-    }
-    bytes.remove_prefix(sizeof value);
-    return value;
-}
-
 Status corrupt(const char* what) {
     return {Code::Corrupt, std::string("cached features: ") + what};
+}
+
+std::size_t bytes_of(const model::VisionLayers& layers) {
+    std::size_t n = 0;
+    for (const model::LayerOutput& layer : layers.layers) n += layer.values.size() + layer.class_row.size();
+    for (const model::ClassAttention& one : layers.class_attention)
+        n += one.per_head.size() + one.mean.size();
+    for (const model::LayerKeys& keys : layers.keys) n += keys.values.size();
+    for (const model::ClassQuery& query : layers.class_query) n += query.values.size();
+    return n * sizeof(float);
 }
 
 }  // namespace
@@ -40,14 +39,16 @@ Status corrupt(const char* what) {
 std::string serialise_layers(const FeatureKey& key, const model::VisionLayers& layers) {
     std::string out(kFeatureMagic);
     out += key;
-    put(out, layers.shape.patches.height);
-    put(out, layers.shape.patches.width);
-    put(out, layers.shape.n_prefix);
-    put(out, layers.shape.merge);
-    put(out, layers.width);
-    put(out, static_cast<std::uint64_t>(layers.compat));
-    put(out, layers.layers.size());
-    for (const model::LayerOutput& layer : layers.layers) put(out, layer.layer);
+    put_u64(out, layers.shape.patches.height);
+    put_u64(out, layers.shape.patches.width);
+    put_u64(out, layers.shape.n_prefix);
+    put_u64(out, layers.shape.merge);
+    put_u64(out, layers.shape.projects_prefix ? 1 : 0);
+    put_u64(out, layers.shape.tower);
+    put_u64(out, layers.width);
+    put_u64(out, static_cast<std::uint64_t>(layers.compat));
+    put_u64(out, layers.layers.size());
+    for (const model::LayerOutput& layer : layers.layers) put_u64(out, layer.layer);
     for (const model::LayerOutput& layer : layers.layers) {
         out.append(reinterpret_cast<const char*>(layer.values.data()), layer.values.size() * sizeof(float));
     }
@@ -68,30 +69,39 @@ Result<model::VisionLayers> parse_layers(const FeatureKey& key, std::string_view
     std::string_view rest = body.substr(kFeatureMagic.size());
     if (!rest.starts_with(key)) return corrupt("the file belongs to another image or model");
     rest.remove_prefix(key.size());
-    const auto height = take(rest);
-    const auto width = take(rest);
-    const auto n_prefix = take(rest);
-    const auto merge = take(rest);
-    const auto channels = take(rest);
-    const auto compat = take(rest);
-    const auto n_layers = take(rest);
-    if (!n_layers || *n_layers > kMaxLayers || *compat > 1 || *n_prefix > 1 || *merge == 0)
+    const auto height = take_u64(rest);
+    const auto width = take_u64(rest);
+    const auto n_prefix = take_u64(rest);
+    const auto merge = take_u64(rest);
+    const auto projects_prefix = take_u64(rest);
+    const auto tower = take_u64(rest);
+    const auto channels = take_u64(rest);
+    const auto compat = take_u64(rest);
+    const auto n_layers = take_u64(rest);
+    if (!n_layers || *n_layers > kMaxLayers || *compat > 1 || *n_prefix > 1 || *merge == 0 ||
+        *projects_prefix > 1)
         return corrupt("the header is wrong");
     model::VisionLayers layers;
-    layers.shape = {.patches = {*height, *width}, .n_prefix = *n_prefix, .merge = *merge};
+    layers.shape = {.patches = {*height, *width},
+                    .n_prefix = *n_prefix,
+                    .merge = *merge,
+                    .projects_prefix = *projects_prefix == 1,
+                    .tower = *tower};
     layers.width = *channels;
     layers.compat = *compat == 0 ? Compat::Original : Compat::LlamaCpp;
     for (std::uint64_t i = 0; i < *n_layers; ++i) {
-        const auto layer = take(rest);
+        const auto layer = take_u64(rest);
         if (!layer) return corrupt("the file is cut short");
         layers.layers.push_back({*layer, {}});
     }
-    const auto n_tokens = base::checked_multiply(*height, *width);
+    const auto n_patches = base::checked_multiply(*height, *width);
+    const auto n_tokens =
+        n_patches ? base::checked_add(*n_patches, layers.shape.n_class_tokens()) : std::nullopt;
     const auto n_values = n_tokens ? base::checked_multiply(*n_tokens, *channels) : std::nullopt;
     const auto n_bytes = n_values ? base::checked_multiply(*n_values, sizeof(float)) : std::nullopt;
     const auto all_bytes = n_bytes ? base::checked_multiply(*n_bytes, *n_layers) : std::nullopt;
     if (!all_bytes || *all_bytes != rest.size()) return corrupt("the sizes do not add up");
-    if (*n_values == 0) return corrupt("its layers are empty");
+    if (*n_patches == 0 || *n_values == 0) return corrupt("its layers are empty");
     for (model::LayerOutput& layer : layers.layers) {
         layer.values.resize(*n_values);
         std::memcpy(layer.values.data(), rest.data(), *n_bytes);
@@ -100,8 +110,8 @@ Result<model::VisionLayers> parse_layers(const FeatureKey& key, std::string_view
     return layers;
 }
 
-FeatureCache::FeatureCache(std::size_t max_images, std::string dir, LogSink log)
-    : max_images_(max_images), dir_(std::move(dir)), log_(std::move(log)) {}
+FeatureCache::FeatureCache(std::size_t max_images, std::string dir, LogSink log, std::size_t max_bytes)
+    : max_images_(max_images), max_bytes_(max_bytes), dir_(std::move(dir)), log_(std::move(log)) {}
 
 std::string FeatureCache::path_of(const FeatureKey& key) const {
     return dir_ + "/" + key + std::string(kFeatureSuffix);
@@ -171,15 +181,26 @@ void FeatureCache::remember(const FeatureKey& key, SharedLayers layers, const st
     entries_.remove_if([&](const Entry& entry) { return entry.key == key; });
     entries_.push_front({key, picture.empty() ? key : picture, std::move(layers)});
     std::vector<std::string> pictures;  // from the most recently used on
-    for (auto entry = entries_.begin(); entry != entries_.end();) {
-        const bool is_new = std::find(pictures.begin(), pictures.end(), entry->picture) == pictures.end();
-        if (is_new && pictures.size() == max_images_) {
-            entry = entries_.erase(entry);
-            continue;
-        }
-        if (is_new) pictures.push_back(entry->picture);
-        ++entry;
+    for (const Entry& entry : entries_) {
+        const bool is_new = std::find(pictures.begin(), pictures.end(), entry.picture) == pictures.end();
+        if (is_new) pictures.push_back(entry.picture);
     }
+    const auto is_too_much = [&] {
+        return pictures.size() > max_images_ || (max_bytes_ > 0 && held_bytes() > max_bytes_);
+    };
+    for (; pictures.size() > 1 && is_too_much(); pictures.pop_back())
+        entries_.remove_if([&](const Entry& entry) { return entry.picture == pictures.back(); });
+}
+
+std::size_t FeatureCache::held_bytes() const {
+    std::size_t n = 0;
+    for (const Entry& entry : entries_) n += bytes_of(*entry.layers);
+    return n;
+}
+
+std::size_t FeatureCache::bytes() const {
+    const std::lock_guard lock(mutex_);
+    return held_bytes();
 }
 
 }  // namespace clasp::engine

@@ -19,7 +19,7 @@ namespace clasp::engine {
 
 // How a file on disk ends and begins.
 inline constexpr std::string_view kFeatureSuffix = ".features";
-inline constexpr std::string_view kFeatureMagic = "CLASPVL2";
+inline constexpr std::string_view kFeatureMagic = "CLASPVL3";
 
 // A key names the pixels of a piece, its shape, the model and its numbers: 64 hexadecimal digits of a
 // SHA-256.
@@ -27,12 +27,14 @@ using FeatureKey = std::string;
 
 // What is remembered is handed out as it is: readers hold on to it however the cache goes on.
 using SharedLayers = std::shared_ptr<const model::VisionLayers>;
+// Of the pieces that are encoded together: one each, or none when nothing is known of one of them.
+using SharedGroup = std::vector<SharedLayers>;
 
 // Thread safe.
 class FeatureCache {
    public:
-    // dir empty: memory only.
-    FeatureCache(std::size_t max_images, std::string dir, LogSink log);
+    // dir empty: memory only. max_bytes: in memory, though one picture always stays; 0: no limit.
+    FeatureCache(std::size_t max_images, std::string dir, LogSink log, std::size_t max_bytes = 0);
 
     // The layers if every one that is asked for is there, else null. A file that does not hold together is
     // reported to the log and counts as absent.
@@ -44,6 +46,8 @@ class FeatureCache {
     void store(const FeatureKey& key, const SharedLayers& layers, const std::string& picture = {});
     // In memory; a file stays until it is replaced.
     void forget(const FeatureKey& key);
+    // Of all layers in memory.
+    [[nodiscard]] std::size_t bytes() const;
 
    private:
     struct Entry {
@@ -55,10 +59,13 @@ class FeatureCache {
     SharedLayers known(const FeatureKey& key);
     void remember(const FeatureKey& key, SharedLayers layers, const std::string& picture);
 
+    [[nodiscard]] std::size_t held_bytes() const;
+
     std::size_t max_images_;
+    std::size_t max_bytes_;
     std::string dir_;
     LogSink log_;
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::list<Entry> entries_;  // most recently used first
 };
 

@@ -17,4 +17,8 @@ std::string content_identity(std::span<const std::byte> bytes, ThreadPool* pool)
 // That of a file.
 Result<std::string> file_identity(const std::string& path, ThreadPool* pool = nullptr);
 
+// A name that changes when the file does, without reading all of it: its place on the disk, its size, the
+// times of its last changes, and a digest of blocks from all over it.
+Result<std::string> file_stamp(const std::string& path);
+
 }  // namespace clasp::engine

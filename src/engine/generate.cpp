@@ -1,7 +1,10 @@
 #include "engine/generate.h"
 
+#include <limits>
 #include <string>
 #include <utility>
+
+#include "engine/likely_tokens.h"
 
 namespace clasp::engine {
 namespace {
@@ -10,11 +13,23 @@ bool is_cancelled(const GenerateOptions& options) {
     return options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed);
 }
 
+// Nothing that ends an answer is ever picked.
+void forbid_end(const model::TextModel& model, std::vector<TokenBias>& biases) {
+    for (std::int32_t token = 0; token < model.config().vocabulary; ++token) {
+        if (model.ends_generation(token)) {
+            biases.push_back({token, -std::numeric_limits<double>::infinity()});
+        }
+    }
+}
+
 }  // namespace
 
 Generation::Generation(const model::TextModel& model, GenerateOptions options,
                        std::unique_ptr<Sampler> sampler)
-    : model_(model), options_(std::move(options)), sampler_(std::move(sampler)), stream_(options_.stop) {
+    : model_(model),
+      options_(std::move(options)),
+      sampler_(std::move(sampler)),
+      stream_(options_.stop, options_.keeps_space) {
     result_.reason = Stopped::MaxTokens;
 }
 
@@ -26,6 +41,8 @@ Result<std::unique_ptr<Generation>> Generation::start(const Sequence& sequence, 
                                           std::to_string(sequence.room() + 1));
     }
     options.sampling.n_vocabulary = sequence.model().config().vocabulary;
+    options.sampling.vocabulary = sequence.model().vocabulary();
+    if (options.ignores_end) forbid_end(sequence.model(), options.sampling.token_bias);
     CLASP_ASSIGN_OR_RETURN(auto sampler, Sampler::create(options.sampling));
     return std::unique_ptr<Generation>(
         new Generation(sequence.model(), std::move(options), std::move(sampler)));
@@ -46,21 +63,38 @@ std::optional<std::int32_t> Generation::take(std::span<const float> logits) {
         result_.reason = Stopped::Cancelled;
         return std::nullopt;
     }
-    const std::int32_t token = sampler_->pick(logits);
-    if (model_.ends_generation(token)) {
-        result_.reason = Stopped::End;
+    const std::optional<std::int32_t> picked = sampler_->pick(logits);
+    if (!picked || model_.ends_generation(*picked)) {
+        result_.reason = picked ? Stopped::End : Stopped::NoToken;
         return std::nullopt;
     }
+    const std::int32_t token = *picked;
     result_.tokens.push_back(token);
-    const std::string text = stream_.push(model_.piece(token));
+    WrittenToken written = describe(token, logits);
+    written.text = stream_.push(model_.piece(token));
     if (result_.tokens.size() == 1) result_.first_token_ms = watch_.elapsed_ms();
-    show(text);
+    if (options_.on_token) options_.on_token(written);
+    show(written.text);
+    result_.written.push_back(std::move(written));
     if (stream_.has_stopped()) {
         result_.reason = Stopped::StopText;
+        result_.stop_text = stream_.stop_text();
         return std::nullopt;
     }
     if (is_full()) return std::nullopt;
     return token;
+}
+
+WrittenToken Generation::describe(std::int32_t token, std::span<const float> logits) const {
+    WrittenToken written;
+    written.token = {token, model_.piece(token, true), 0.0};
+    if (!options_.n_likely) return written;
+    const LikelyTokens likely = likely_tokens(logits, token, *options_.n_likely);
+    written.token.logprob = likely.logprob;
+    for (const auto& [id, logprob] : likely.top) {
+        written.likely.push_back({id, model_.piece(id, true), logprob});
+    }
+    return written;
 }
 
 GenerateResult Generation::finish() {
@@ -96,6 +130,7 @@ std::string_view stopped_name(Stopped stopped) {
         case Stopped::MaxTokens: return "max_tokens";
         case Stopped::Cancelled: return "cancelled";
         case Stopped::Deadline: return "deadline";
+        case Stopped::NoToken: return "no_token";
     }
     return "";
 }

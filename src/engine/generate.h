@@ -29,15 +29,21 @@ constexpr std::int32_t room_for(std::int32_t max_tokens) {
 struct GenerateOptions {
     std::int32_t max_tokens = 256;
     SamplingOptions sampling = {};
-    std::vector<std::string> stop = {};  // texts that end the answer; none is empty
+    std::vector<std::string> stop = {};                  // texts that end the answer; none is empty
+    bool keeps_space = false;                            // white space at both ends of the answer stays
+    bool ignores_end = false;                            // tokens that end an answer are never picked
+    std::optional<std::size_t> n_likely = std::nullopt;  // as GenerationOptions has it
+    std::function<void(const WrittenToken& token)> on_token = {};
     // Gets the answer piece by piece, each whole UTF-8 characters; the pieces joined are the answer.
     std::function<void(std::string_view text)> on_text = {};
     const std::atomic<bool>* cancel = nullptr;
 };
 
 struct GenerateResult {
-    std::string text;                  // without white space at its ends and without a stop text
-    std::vector<std::int32_t> tokens;  // without the one that ended the answer
+    std::string text;                   // without white space at its ends and without a stop text
+    std::vector<std::int32_t> tokens;   // without the one that ended the answer
+    std::vector<WrittenToken> written;  // the same with what was asked about them
+    std::string stop_text;              // the one that came, if that ended it
     Stopped reason = Stopped::End;
     double decode_ms = 0;
     // From the call until the first token's text was there to hand on; 0 when there is no token.
@@ -60,6 +66,8 @@ class Generation {
    private:
     Generation(const model::TextModel& model, GenerateOptions options, std::unique_ptr<Sampler> sampler);
     void show(const std::string& text);
+    // The token before its text is known.
+    [[nodiscard]] WrittenToken describe(std::int32_t token, std::span<const float> logits) const;
 
     const model::TextModel& model_;
     GenerateOptions options_;

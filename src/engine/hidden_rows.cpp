@@ -98,8 +98,9 @@ Status HiddenRows::gather(Workspace& workspace, std::span<const std::int32_t> ro
 }
 
 void HiddenRows::set(std::size_t row, std::span<const float> values) {
-    CLASP_CHECK(row < n_rows_ && values.size() == static_cast<std::size_t>(tensor_->ne[0]));
-    ggml_backend_tensor_set(tensor_, values.data(), row * values.size_bytes(), values.size_bytes());
+    const auto width = static_cast<std::size_t>(tensor_->ne[0]);
+    CLASP_CHECK(values.size() % width == 0 && row + values.size() / width <= n_rows_);
+    ggml_backend_tensor_set(tensor_, values.data(), row * width * sizeof(float), values.size_bytes());
 }
 
 }  // namespace clasp::engine

@@ -30,6 +30,7 @@ class HiddenRows {
                                            const std::atomic<bool>* cancel) const;
     // Keeps the given rows, in their order, and forgets the others.
     Status gather(Workspace& workspace, std::span<const std::int32_t> rows, const std::atomic<bool>* cancel);
+    // Replaces rows from `row` on; values are whole rows.
     void set(std::size_t row, std::span<const float> values);
 
    private:

@@ -55,8 +55,18 @@ Status read_vision(std::span<const std::byte> bytes, GgufFileInfo& info) {
     out.output_width = vision.output_width;
     out.feature_layer = vision.feature_layer;
     out.llama_cpp_feature_layer = vision.llama_cpp_feature_layer;
+    out.is_in_llama_cpp = vision.is_in_llama_cpp;
+    if (vision.clip) {
+        out.clip = ClipTowerInfo{.n_frames = vision.clip->n_frames,
+                                 .n_tokens = vision.clip->n_tokens,
+                                 .has_class_rows = vision.clip->has_class_rows,
+                                 .has_temporal_part = vision.clip->has_temporal_part,
+                                 .source = vision.clip->source,
+                                 .preprocess = vision.clip->preprocess};
+    }
     out.min_tiles = vision.min_tiles;
     out.max_tiles = vision.max_tiles;
+    out.tile_words = vision.tile_words;
     if (vision.tiles) {
         out.resolutions = vision.tiles->resolutions;
         out.tile_merge = model::tile_merge_name(vision.tiles->merge);
@@ -118,11 +128,14 @@ Result<ImageLayout> inspect_picture(const std::string& path, PixelSize picture, 
 }
 
 Result<Policy> inspect_policy(const std::string& model, const std::string& mmproj) {
-    if (mmproj.empty()) return engine::default_policy(model, nullptr);
-    const auto mapped = base::MappedFile::open(mmproj);
-    if (!mapped) return engine::default_policy(model, nullptr);
-    const auto vision = model::inspect_vision(mapped->bytes());
-    return engine::default_policy(model, vision ? &*vision : nullptr);
+    Result<model::VisionInfo> vision = Status(Code::NotFound, "no vision file");
+    if (!mmproj.empty()) {
+        if (const auto mapped = base::MappedFile::open(mmproj))
+            vision = model::inspect_vision(mapped->bytes());
+    }
+    CLASP_ASSIGN_OR_RETURN(engine::DefaultPolicy chosen,
+                           engine::default_policy(model, vision ? &*vision : nullptr));
+    return std::move(chosen.policy);
 }
 
 Status check_pair(const GgufFileInfo& text, const GgufFileInfo& vision) {

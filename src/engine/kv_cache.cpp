@@ -105,6 +105,33 @@ void KvCache::copy_layers(const KvCache& from, std::size_t first, std::size_t la
     }
 }
 
+std::size_t KvCache::cell_bytes(std::size_t n) const {
+    return n * ggml_row_size(type_, model_->config().kv_width());
+}
+
+void KvCache::read_cells(std::size_t layer, std::int64_t n, std::vector<std::byte>& keys,
+                         std::vector<std::byte>& values) const {
+    const KvLayer& from = layers_[layer];
+    CLASP_CHECK(n <= from.used);
+    const auto read = [n](const ggml_tensor* tensor, std::vector<std::byte>& bytes) {
+        bytes.resize(static_cast<std::size_t>(n) * tensor->nb[1]);
+        ggml_backend_tensor_get(tensor, bytes.data(), 0, bytes.size());
+    };
+    read(from.keys, keys);
+    read(from.values, values);
+}
+
+void KvCache::write_cells(std::size_t layer, std::span<const std::byte> keys,
+                          std::span<const std::byte> values) {
+    KvLayer& to = layers_[layer];
+    const std::size_t n = keys.size() / to.keys->nb[1];
+    CLASP_CHECK(keys.size() == values.size() && keys.size() == n * to.keys->nb[1]);
+    CLASP_CHECK(static_cast<std::int64_t>(n) <= to.capacity);
+    ggml_backend_tensor_set(to.keys, keys.data(), 0, keys.size());
+    ggml_backend_tensor_set(to.values, values.data(), 0, values.size());
+    to.used = static_cast<std::int64_t>(n);
+}
+
 Status KvCache::resize(std::size_t first, std::size_t last, std::int64_t capacity) {
     KvCache other(*model_, type_);
     CLASP_RETURN_IF_ERROR(other.allocate(first, last, capacity));

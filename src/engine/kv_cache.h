@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "clasp/status.h"
@@ -38,6 +39,13 @@ class KvCache {
     // Copies what layers first ... last - 1 of another cache of the same model and type hold. Here they must
     // be allocated with room for it.
     void copy_layers(const KvCache& from, std::size_t first, std::size_t last);
+    // The first n cells of a layer, keys and values apart, as they are stored.
+    void read_cells(std::size_t layer, std::int64_t n, std::vector<std::byte>& keys,
+                    std::vector<std::byte>& values) const;
+    // Puts such cells at the front of an allocated layer, which then uses as many as they are.
+    void write_cells(std::size_t layer, std::span<const std::byte> keys, std::span<const std::byte> values);
+    // Bytes of n cells of a layer, keys or values.
+    [[nodiscard]] std::size_t cell_bytes(std::size_t n) const;
     // Gives layers first ... last - 1, which were allocated together, another number of cells, at least as
     // many as they use. After an error nothing has changed.
     Status resize(std::size_t first, std::size_t last, std::int64_t capacity);

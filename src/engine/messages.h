@@ -8,7 +8,7 @@
 
 namespace clasp::engine {
 
-// The history followed by the question with its images.
+// The history followed by the question with its images, and by the beginning of the answer if there is one.
 std::vector<Message> messages_of(const AskRequest& request);
 
 // The pictures of all messages, in the order in which a prompt numbers them. Error (invalid_argument): one

@@ -32,10 +32,28 @@ Status check_method_fit(const methods::Method& method, const methods::Program& p
     }
     const bool has_pieces = std::any_of(images.begin(), images.end(),
                                         [](const ImageLayout& image) { return image.n_pieces > 1; });
+    // Their class token is a token of the picture, and not one that a method may add or must keep.
+    const bool has_class_rows = std::any_of(images.begin(), images.end(), [](const ImageLayout& image) {
+        return std::any_of(image.regions.begin(), image.regions.end(),
+                           [](const TokenRegion& region) { return region.has_class; });
+    });
     if (has_pieces && (merges_inside || !needs.class_query.empty())) {
         return unsupported(method,
                            "looks at a picture through one pass of the encoder, but a picture of this "
                            "request is cut into several pieces");
+    }
+    if (has_class_rows && (merges_inside || !needs.class_query.empty())) {
+        return unsupported(
+            method, "takes the class token for none of the picture's tokens, but here it is one of them");
+    }
+    const bool has_breaks = std::any_of(images.begin(), images.end(), [](const ImageLayout& image) {
+        return std::any_of(image.regions.begin(), image.regions.end(),
+                           [](const TokenRegion& region) { return region.has_breaks; });
+    });
+    if (has_breaks && (acts_before || reads_class || !needs.layers.empty())) {
+        return unsupported(method,
+                           "works on the encoder's rows, of which line breaks that are treated as patches "
+                           "have none");
     }
     const auto apart = std::find_if(images.begin(), images.end(),
                                     [](const ImageLayout& image) { return image.regions.size() > 1; });
@@ -44,6 +62,10 @@ Status check_method_fit(const methods::Method& method, const methods::Program& p
                            "takes the tokens of a picture as one grid, but a picture of this request "
                            "has " +
                                std::to_string(apart->regions.size()));
+    }
+    if (program.uses_grid && has_class_rows) {
+        return unsupported(
+            method, "takes the tokens of a picture as one grid, but beside its grid it has a class row");
     }
     const bool is_placed =
         std::all_of(images.begin(), images.end(), [](const ImageLayout& image) { return image.is_placed; });

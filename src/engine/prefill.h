@@ -18,6 +18,7 @@
 #include "clasp/schedule.h"
 #include "clasp/status.h"
 #include "engine/live_rows.h"
+#include "engine/prompt_start.h"
 #include "methods/stage_signals.h"
 
 namespace clasp::engine {
@@ -74,6 +75,7 @@ struct PrefillRequest {
     StageSelector selector = {};                // called once per stage, on the calling thread
     PositionMode positions = PositionMode::Keep;
     std::int32_t room = 0;                      // further tokens to reserve cells for
+    StartStore* starts = nullptr;               // where beginnings of prompts are kept; may be null
     const std::atomic<bool>* cancel = nullptr;  // checked often; may be null
     // Decoder layers that are done, with fractions, rising; on the calling thread. May be empty.
     std::function<void(double layers)> on_layers = {};
@@ -93,6 +95,11 @@ struct PrefillResult {
     std::vector<std::int32_t> fixed_per_layer;  // rows carried with them
     std::vector<StageResult> stages;
     std::size_t kv_bytes = 0;
+    // What was there from before: rows that no layer computed, and rows that the layers before the first
+    // stage did not compute.
+    std::size_t n_prefix_found = 0;
+    std::size_t n_front_found = 0;
+    SharedStart front;      // the rows up to the last image before the first stage; null: nobody keeps them
     double prefill_ms = 0;  // all but the selector
     double probe_ms = 0;    // of that, looking at stages
     double select_ms = 0;   // inside the selector

@@ -51,6 +51,7 @@ Result<std::unique_ptr<PrefillRun>> PrefillRun::start(Workspace& workspace, Sequ
     CLASP_ASSIGN_OR_RETURN(HiddenRows hidden, HiddenRows::embed(workspace, request.parts, request.cancel));
     std::unique_ptr<PrefillRun> run(new PrefillRun(workspace, sequence, std::move(request), batch_rows,
                                                    std::move(rows), std::move(hidden)));
+    run->find_starts();
     run->result_.prefill_ms = watch.elapsed_ms();
     return run;
 }
@@ -94,6 +95,7 @@ Status PrefillRun::advance(std::size_t n_layers) {
 
 Status PrefillRun::run_until(std::size_t last) {
     while (next_ < last) {
+        arrive();
         if (stage_here() != nullptr) CLASP_RETURN_IF_ERROR(run_stage());
         if (stage_here() == nullptr && next_ < last) {
             CLASP_RETURN_IF_ERROR(run_blocks(std::min(last, segment_end())));
@@ -133,14 +135,20 @@ Status PrefillRun::run_stage() {
 // Blocks next_ ... last - 1 over all rows held. The last block of the model computes no more than the logits
 // of the last row need.
 Status PrefillRun::run_blocks(std::size_t last) {
+    arrive();  // a stage may have run blocks since the run came here
     const auto groups = sequence_.groups();
     if (groups.empty() || groups.back().last == next_) {
         CLASP_RETURN_IF_ERROR(sequence_.add_layers(next_, segment_end(), live_.rows(), request_.room));
+        fill_layers(segment_end());
     }
     const bool sees_both_ways = workspace_.model().config().family->images_see_both_ways;
+    const std::size_t n_known = known() != nullptr ? known()->n_rows : 0;
     for (std::size_t begin = 0; begin < live_.size();) {
         const std::size_t end = piece_end(live_.rows(), begin, batch_rows_, sees_both_ways);
-        CLASP_RETURN_IF_ERROR(run_piece(last, begin, end));
+        // Known rows take part where a piece would be too small without them.
+        const std::size_t least = end - std::min<std::size_t>(end, model::kPreciseQueries);
+        const std::size_t first = std::max(begin, std::min(n_known, least));
+        if (end > n_known) CLASP_RETURN_IF_ERROR(run_piece(last, first, end));
         begin = end;
     }
     result_.rows_per_layer.resize(last, static_cast<std::int32_t>(live_.size()));
@@ -193,6 +201,7 @@ Status PrefillRun::run_piece(std::size_t last, std::size_t begin, std::size_t en
                                      .n_out = static_cast<std::int64_t>(n_out)});
         ggml_tensor* more = additions(inputs, layer, begin, end);
         if (more != nullptr) hidden = ggml_add(graph.context, hidden, more);
+        if (begin == 0 && !is_last) watch_prefix(graph, layer, hidden);
     }
     ggml_tensor* logits = nullptr;
     if (last < n_blocks) {
@@ -212,11 +221,14 @@ Status PrefillRun::run_piece(std::size_t last, std::size_t begin, std::size_t en
         };
     }
     CLASP_RETURN_IF_ERROR(workspace_.run(graph, inputs, request_.cancel, progress));
+    read_prefix();
     sequence_.set_held(next_, last, end);
     return logits != nullptr ? read_logits(logits, result_.logits) : ok_status();
 }
 
 void PrefillRun::finish() {
+    arrive();
+    keep_prefix();
     sequence_.finish_prompt(std::move(tokens_));
     result_.kv_bytes = sequence_.kv_bytes();
     phase_ = Phase::Done;

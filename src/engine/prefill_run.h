@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,13 @@ class PrefillRun {
     Status advance(std::size_t n_layers);
     [[nodiscard]] bool is_done() const { return phase_ == Phase::Done; }
     [[nodiscard]] std::size_t layers_done() const { return next_; }
+    // Tokens that no layer computes again.
+    [[nodiscard]] std::size_t n_known() const { return result_.n_prefix_found; }
+
+    // What the visual tokens are worth to the reference tokens of the stage that comes next, without
+    // choosing: StageSignals::scores, in the order of the live tokens. The stage must be where the run is,
+    // and ask for scores.
+    Result<std::vector<float>> look_ahead();
 
     // Once it is done. Times are those inside start() and advance().
     PrefillResult take_result();
@@ -55,6 +63,25 @@ class PrefillRun {
     // What live rows begin ... end - 1 get after a block, [width, n]; null: nothing.
     ggml_tensor* additions(GraphInputs& inputs, std::size_t layer, std::size_t begin, std::size_t end) const;
     void finish();
+
+    // ---- Beginnings of prompts that are kept (prefill_start.cpp) ----
+
+    // What of this prompt is there from before, and what of it is to be kept.
+    void find_starts();
+    [[nodiscard]] bool fits(const PromptStart& start, std::size_t n_rows, std::size_t n_layers) const;
+    // The start that has the cells of block next_; null: none, its rows are all to be computed.
+    [[nodiscard]] const PromptStart* known() const;
+    // Puts the cells that are known into layers that were just added, and notes how they are computed.
+    void fill_layers(std::size_t last);
+    // Rows that are known get the values that enter block next_; a front that is complete is kept.
+    void arrive();
+    void keep_front();
+    // What a graph that runs rows from the first on leaves of a prefix: `hidden` leaves block `layer`.
+    void watch_prefix(const model::DecoderGraph& graph, std::size_t layer, ggml_tensor* hidden);
+    void read_prefix();
+    void keep_prefix();
+    // Whether the first piece of the live rows is large enough for attention in single precision.
+    [[nodiscard]] bool is_precise() const;
 
     // What the stage's block would see; the rest of a look comes from hidden states.
     Status look_at_block(const PrefillStage& stage, StageView& view);
@@ -79,6 +106,16 @@ class PrefillRun {
     std::size_t next_stage_ = 0;
     Phase phase_ = Phase::Running;
     PrefillResult result_;
+
+    StartRows start_rows_;
+    std::size_t front_layers_ = 0;  // before the first stage
+    std::string prefix_key_;        // empty: not to be kept
+    std::string front_key_;
+    SharedStart prefix_;
+    SharedStart front_;
+    bool has_front_ = false;              // the rows of front_ are what enters front_layers_
+    std::shared_ptr<PromptStart> taken_;  // a prefix that is being taken down
+    std::vector<std::pair<std::size_t, ggml_tensor*>> watched_;  // what enters which block, of one graph
 };
 
 }  // namespace clasp::engine

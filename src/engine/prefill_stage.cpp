@@ -34,6 +34,15 @@ Status PrefillRun::look_at_block(const PrefillStage& stage, StageView& view) {
     return ok_status();
 }
 
+Result<std::vector<float>> PrefillRun::look_ahead() {
+    CLASP_CHECK(phase_ == Phase::Running && stage_here() != nullptr && stage_here()->needs.scores);
+    arrive();
+    StageView view;
+    CLASP_RETURN_IF_ERROR(look_at_block(*stage_here(), view));
+    const auto scores = view.seen.scores.values();
+    return std::vector<float>(scores.begin(), scores.end());
+}
+
 Status PrefillRun::look_at_hidden(const methods::StageNeeds& needs, StageView& view) {
     using Hidden = methods::StageNeeds::Hidden;
     if (needs.hidden == Hidden::None) return ok_status();

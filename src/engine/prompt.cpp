@@ -150,6 +150,37 @@ Result<Prompt> build_prompt(const model::TextModel& model, std::span<const Messa
     return prompt;
 }
 
+Result<Prompt> build_raw_prompt(const model::TextModel& model, std::span<const MessagePart> parts,
+                                const model::PictureWords& words) {
+    Prompt prompt;
+    prompt.chat_template = "none";
+    const auto add = [&prompt](const std::vector<std::int32_t>& tokens) {
+        if (tokens.empty()) return;
+        if (prompt.pieces.empty() || prompt.pieces.back().image >= 0) prompt.pieces.emplace_back();
+        PromptPiece& piece = prompt.pieces.back();
+        piece.tokens.insert(piece.tokens.end(), tokens.begin(), tokens.end());
+        piece.is_instruction.resize(piece.tokens.size(), true);
+    };
+    const auto add_text = [&](std::string_view text) -> Status {
+        CLASP_ASSIGN_OR_RETURN(const auto tokens, model.tokenize(text, prompt.pieces.empty(), true));
+        add(tokens);
+        return ok_status();
+    };
+    std::int32_t image = 0;
+    for (const MessagePart& part : parts) {
+        if (part.image) {
+            if (!words.gap.empty()) CLASP_RETURN_IF_ERROR(add_text(words.gap));
+            prompt.pieces.push_back({.image = image++});
+            if (!words.gap.empty()) CLASP_RETURN_IF_ERROR(add_text(words.gap));
+        } else if (!part.tokens.empty()) {
+            add(part.tokens);
+        } else {
+            CLASP_RETURN_IF_ERROR(add_text(part.text));
+        }
+    }
+    return prompt;
+}
+
 Result<PromptLayout> lay_out(const Prompt& prompt, std::span<const std::size_t> tokens_per_image) {
     PromptLayout layout;
     for (const PromptPiece& piece : prompt.pieces) {

@@ -30,13 +30,18 @@ struct Prompt {
     std::string note;           // a sentence for the log when something had to be guessed, else empty
 };
 
-// The last message is the user's. Images are numbered over the whole conversation, and each is followed by
-// what its tower's words say. A system message replaces the usual system text. What people and models said
-// never becomes a control token; the template's own words do. Errors (invalid_argument): no message, a system
-// message that is not the first, a picture that the user did not send, two messages of one side after each
-// other.
+// The last message is the user's, or the beginning of the answer. Images are numbered over the whole
+// conversation, and each is followed by what its tower's words say. A system message replaces the usual
+// system text. What people and models said never becomes a control token; the template's own words do. Errors
+// (invalid_argument): no message, a system message that is not the first, a picture that the user did not
+// send, two messages of one side after each other.
 Result<Prompt> build_prompt(const model::TextModel& model, std::span<const Message> messages,
                             const PromptOptions& options = {});
+
+// The parts of a raw prompt as they are: texts, whose control tokens are meant, tokens and pictures. A text
+// in front gets the model's first token, if it wants one. All words count as the user's.
+Result<Prompt> build_raw_prompt(const model::TextModel& model, std::span<const MessagePart> parts,
+                                const model::PictureWords& words);
 
 // The sequence of a prompt once the images' token counts are known.
 struct PromptLayout {

@@ -43,34 +43,49 @@ class Arrangement {
         : encoded_(encoded), cells_(model::token_cells(encoded.plan)) {
         is_whole_ = encoded.pieces.size() == 1 && cells_.size() == encoded.plan.pieces[0].shape.n_tokens();
         for (std::size_t i = 0; i < cells_.size(); ++i) is_whole_ = is_whole_ && cells_[i].cell == i;
+        n_class_tokens_ = encoded.pieces.front()->shape.n_class_tokens();
     }
 
+    // Rows that the tower brings up to the last one that is a token.
+    [[nodiscard]] std::size_t n_fixed_rows() const {
+        std::size_t n = 0;
+        for (const model::TokenCell& cell : cells_) {
+            if (cell.piece == model::kFixedRow) n = std::max(n, cell.cell + 1);
+        }
+        return n;
+    }
     // The tokens are those of the only piece, in their order.
     [[nodiscard]] bool is_whole() const { return is_whole_; }
     [[nodiscard]] std::size_t n_tokens() const { return cells_.size(); }
 
-    // Rows of `width` per piece, the first `skipped` of which are no tokens, in the order of the tokens.
+    // Rows of `width` per piece, the first `skipped` of which are no tokens, in the order of the tokens;
+    // tokens that no piece has are rows of `fixed`.
     void append_rows(const std::vector<const std::vector<float>*>& pieces, std::size_t width,
-                     std::size_t skipped, std::vector<float>& out) const {
+                     std::size_t skipped, std::vector<float>& out,
+                     const std::vector<float>& fixed = {}) const {
         for (const model::TokenCell& cell : cells_) {
-            const auto from =
-                pieces[cell.piece]->begin() + static_cast<std::ptrdiff_t>((skipped + cell.cell) * width);
+            const bool is_fixed = cell.piece == model::kFixedRow;
+            const std::vector<float>& rows = is_fixed ? fixed : *pieces[cell.piece];
+            const std::size_t row = cell.cell + (is_fixed ? 0 : skipped);
+            const auto from = rows.begin() + static_cast<std::ptrdiff_t>(row * width);
             out.insert(out.end(), from, from + static_cast<std::ptrdiff_t>(width));
         }
     }
-    [[nodiscard]] std::vector<float> rows(std::vector<std::vector<float>> pieces, std::size_t width) const {
+    [[nodiscard]] std::vector<float> rows(std::vector<std::vector<float>> pieces, std::size_t width,
+                                          const std::vector<float>& fixed = {}) const {
         if (is_whole_) return std::move(pieces.front());
         std::vector<const std::vector<float>*> all;
         for (const std::vector<float>& piece : pieces) all.push_back(&piece);
         std::vector<float> out;
         out.reserve(cells_.size() * width);
-        append_rows(all, width, 0, out);
+        append_rows(all, width, 0, out, fixed);
         return out;
     }
 
     // The cache may hold more than this method reads; it sees what it asked for and nothing else.
     [[nodiscard]] EncoderViews views(const methods::EncoderNeeds& needs) const {
-        return is_whole_ || encoded_.members != nullptr ? borrowed(needs) : joined(needs);
+        const bool is_as_encoded = is_whole_ && n_class_tokens_ == 0;
+        return is_as_encoded || encoded_.members != nullptr ? borrowed(needs) : joined(needs);
     }
 
    private:
@@ -97,7 +112,8 @@ class Arrangement {
     }
 
     // Several pieces have a class token each: the first one's keys stand for them all, and its attention to
-    // itself is the mean.
+    // itself is the mean. Class tokens that are tokens of the picture have rows and columns among these too:
+    // each is as important as its attention to itself says.
     [[nodiscard]] EncoderViews joined(const methods::EncoderNeeds& needs) const {
         const std::size_t width = encoded_.pieces.front()->width;
         const std::size_t n_prefix = encoded_.pieces.front()->shape.n_prefix;
@@ -116,7 +132,7 @@ class Arrangement {
             const auto first = pieces.front()->begin();
             std::vector<float>& rows =
                 views.own.emplace_back(first, first + static_cast<std::ptrdiff_t>(n_prefix * width));
-            append_rows(pieces, width, n_prefix, rows);
+            append_rows(pieces, width, n_prefix - n_class_tokens_, rows);
             views.keys.push_back(block_values(block, rows, width));
         }
         for (const std::size_t block : needs.class_attention) {
@@ -138,12 +154,14 @@ class Arrangement {
             own += pieces.back()[0] / static_cast<float>(encoded_.pieces.size());
         }
         rows.push_back(own);
-        for (const model::TokenCell& cell : cells_) rows.push_back(pieces[cell.piece][1 + cell.cell]);
+        const std::size_t first = 1 - n_class_tokens_;
+        for (const model::TokenCell& cell : cells_) rows.push_back(pieces[cell.piece][first + cell.cell]);
     }
 
     const EncodedPicture& encoded_;
     std::vector<model::TokenCell> cells_;
     bool is_whole_ = false;
+    std::size_t n_class_tokens_ = 0;  // of each piece
 };
 
 // One image on its way: rows that lose and merge tokens.
@@ -209,7 +227,8 @@ class Reduction {
             }
             settle(plan);
         }
-        if (request_.want_gram) {
+        // Of many tokens no matrix is built: stages compare the tokens themselves.
+        if (request_.want_gram && seen_.n_tokens() <= kMaxGramTokens) {
             CLASP_ASSIGN_OR_RETURN(seen_.gram, gram_of_values());
         }
         if (!reasons_.empty()) report();
@@ -235,10 +254,19 @@ class Reduction {
     // Of the first piece; what all pieces share may be read from it.
     [[nodiscard]] const model::VisionLayers& layers() const { return *encoded_.pieces.front(); }
 
-    [[nodiscard]] std::vector<float> tokens_of(std::vector<std::vector<float>> pieces,
-                                               std::size_t width) const {
-        return seen_.members.empty() ? arrangement_.rows(std::move(pieces), width)
+    [[nodiscard]] std::vector<float> tokens_of(std::vector<std::vector<float>> pieces, std::size_t width,
+                                               const std::vector<float>& fixed = {}) const {
+        return seen_.members.empty() ? arrangement_.rows(std::move(pieces), width, fixed)
                                      : std::move(pieces.front());
+    }
+    // Rows that the tower brings and that are tokens of this picture.
+    Result<std::vector<float>> fixed_rows() const {
+        std::vector<float> rows;
+        for (std::size_t number = 0; number < arrangement_.n_fixed_rows(); ++number) {
+            CLASP_ASSIGN_OR_RETURN(const std::vector<float> row, session_.model().fixed_row(number));
+            rows.insert(rows.end(), row.begin(), row.end());
+        }
+        return rows;
     }
 
     Result<std::vector<std::vector<float>>> fused() {
@@ -274,7 +302,8 @@ class Reduction {
                                                          layers().compat, request_.cancel));
             pieces.push_back(std::move(tokens));
         }
-        seen_.values = tokens_of(std::move(pieces), session_.model().info().output_width);
+        CLASP_ASSIGN_OR_RETURN(const std::vector<float> fixed, fixed_rows());
+        seen_.values = tokens_of(std::move(pieces), session_.model().info().output_width, fixed);
         times_.project_ms += watch.elapsed_ms();
         return ok_status();
     }
@@ -290,7 +319,9 @@ class Reduction {
                                    session_.project_branches(*piece, request_.cancel));
             pieces.push_back(std::move(rows));
         }
-        seen_.additions = tokens_of(std::move(pieces), info.branch_layers.size() * info.output_width);
+        const std::size_t width = info.branch_layers.size() * info.output_width;
+        const std::vector<float> nothing(arrangement_.n_fixed_rows() * width, 0.0F);
+        seen_.additions = tokens_of(std::move(pieces), width, nothing);
         times_.project_ms += watch.elapsed_ms();
         return ok_status();
     }
@@ -332,15 +363,21 @@ class Reduction {
     // What the tokens of a plan weigh: those that it leaves out give their masses to the nearest survivors,
     // by the projected tokens from before the plan.
     Status pass_masses(const Plan& plan) {
-        CLASP_ASSIGN_OR_RETURN(const std::vector<float> gram, gram_of_values());
-        const base::Stopwatch watch;
         const std::size_t n = seen_.n_tokens();
+        std::vector<float> gram;
+        if (n <= kMaxGramTokens) {
+            CLASP_ASSIGN_OR_RETURN(gram, gram_of_values());
+        }
+        const base::Stopwatch watch;
         std::vector<float> masses = seen_.masses;
         if (masses.empty()) masses.assign(n, 1.0F);
         std::vector<TokenIndex> kept = plan.kept;
         std::erase(kept, methods::kClassToken);
         std::sort(kept.begin(), kept.end());
-        CLASP_RETURN_IF_ERROR(assign_masses({gram.data(), n, n}, {}, kept, masses));
+        SelectWorkspace workspace;
+        CLASP_RETURN_IF_ERROR(
+            gram.empty() ? assign_masses(view(seen_.values), {}, kept, workspace, request_.pool, masses)
+                         : assign_masses({gram.data(), n, n}, {}, kept, masses));
         seen_.masses.clear();
         for (const TokenIndex token : plan.kept) {
             seen_.masses.push_back(token == methods::kClassToken ? 1.0F : masses[token]);

@@ -126,6 +126,11 @@ std::size_t RequestShape::n_carried() const {
     return n;
 }
 
+bool is_left_to_us(const AskRequest& request) {
+    return request.budget.kind == BudgetSpec::Kind::Auto && request.forced_stages.empty() &&
+           request.schedule_name.empty() && !request.vanilla;
+}
+
 Result<RequestPlan> plan_text_request(const AskRequest& request, const Policy& policy, const Router& router) {
     CLASP_ASSIGN_OR_RETURN(RequestPlan plan, start_plan(request, policy, router));
     plan.prunes = false;
@@ -236,6 +241,8 @@ Result<Schedule> policy_schedule(const AskRequest& request, const Policy& policy
     if (!request.forced_stages.empty()) {
         force(request.forced_stages);
     } else if (!request.schedule_name.empty()) {
+        // At the policy's layers if there are as many as published counts.
+        if (wanted.stage_layers.size() != kPublishedProportions.size()) wanted.stage_layers.clear();
         wanted.named = request.schedule_name;
         wanted.shape.clear();
         wanted.forced.clear();
@@ -250,28 +257,12 @@ Result<Schedule> policy_schedule(const AskRequest& request, const Policy& policy
     return make_schedule(wanted);
 }
 
-// How many visual tokens each layer processes under a program.
-Schedule schedule_of(const methods::Program& program, std::size_t n_layers) {
-    Schedule schedule;
-    std::size_t live = program.entering;
-    std::size_t next = 0;
-    for (std::size_t layer = 0; layer < n_layers; ++layer) {
-        while (next < program.stages.size()) {
-            const methods::DecoderStage& stage = program.stages[next];
-            if (stage.layer + (stage.mode == StageMode::After ? 1 : 0) > layer) break;
-            live = std::min(live, stage.keep);
-            ++next;
-        }
-        schedule.per_layer.push_back(live);
-    }
-    return schedule;
-}
-
 // The share of the prefill's work that a program saves, what choosing costs taken off.
 Result<double> saved_share(const methods::Program& program, const RequestShape& shape) {
+    Schedule schedule;
+    schedule.per_layer = tokens_per_layer(program, shape.decoder.n_layers);
     CLASP_ASSIGN_OR_RETURN(const ScheduleCost cost,
-                           schedule_cost(schedule_of(program, shape.decoder.n_layers), shape.decoder,
-                                         shape.n_visual(), shape.n_carried(), 0));
+                           schedule_cost(schedule, shape.decoder, shape.n_visual(), shape.n_carried(), 0));
     const double saved = cost.prefill_unpruned.total() - cost.prefill.total();
     const double spent =
         selection_flops(shape.n_visual(), shape.decoder, shape.n_carried(), program.stages.size());
@@ -283,11 +274,6 @@ std::string asked_budget(const AskRequest& request) {
     if (!request.forced_stages.empty()) return to_text(request.forced_stages);
     if (!request.schedule_name.empty()) return request.schedule_name;
     return request.vanilla ? "none" : to_text(request.budget);
-}
-
-bool is_left_to_us(const AskRequest& request) {
-    return request.budget.kind == BudgetSpec::Kind::Auto && request.forced_stages.empty() &&
-           request.schedule_name.empty();
 }
 
 void prune_nothing(StartedMethod& started, std::string reason) {
@@ -314,25 +300,48 @@ methods::Setup method_setup(const AskRequest& request, const Policy& policy, con
     return setup;
 }
 
-// Decides whether the method that was started is worth running, and says so.
-Status settle(const AskRequest& request, const RequestShape& shape, StartedMethod& started) {
-    CLASP_ASSIGN_OR_RETURN(const double share, saved_share(started.run->program(), shape));
-    if (share <= kWorthwhile && is_left_to_us(request)) {
-        prune_nothing(started, "choosing tokens would cost about as much as it saves on this model");
-        started.notes.push_back("budget auto: not pruned, because " + started.budget.reason);
-        return ok_status();
+std::string milliseconds(double ms) {
+    return base::format_number(std::round(10.0 * ms) / 10.0) + " ms";
+}
+
+// "auto": prunes only if the first token is predicted to come clearly sooner, by the decoder's times on this
+// machine; without them, by counted operations.
+void decide(const RequestPlan& plan, const Policy& policy, const RequestShape& shape, double share,
+            StartedMethod& started) {
+    bool pays = share > kWorthwhile;
+    std::string reason = pays ? "pruning saves about " + base::format_number(std::round(100.0 * share)) +
+                                    " % of the prefill's work"
+                              : "choosing tokens would cost about as much as it saves on this model";
+    if (shape.timings) {
+        const FirstTokenTimes times =
+            predict_first_token(started.run->program(), {shape.n_visual(), shape.n_carried()}, shape.decoder,
+                                *shape.timings, plan.mass == MassRule::Nearest, policy.iterations);
+        pays = times.pays();
+        reason = "reading the prompt is predicted to take " + milliseconds(times.pruned_ms) +
+                 " with pruning and " + milliseconds(times.unpruned_ms) + " without on this machine";
     }
-    const methods::Program& program = started.run->program();
-    started.notes.insert(started.notes.end(), program.notes.begin(), program.notes.end());
-    if (share <= kWorthwhile) {
+    if (!pays) {
+        prune_nothing(started, reason);
+    } else if (started.budget.reason.empty()) {
+        started.budget.decided = to_text(BudgetSpec{BudgetSpec::Kind::Percent, kAutoPercent});
+        started.budget.reason = reason;
+    }
+    started.notes.push_back("budget auto: " + (pays ? started.budget.decided : "not pruned") + ", because " +
+                            started.budget.reason);
+}
+
+// Decides whether the method that was started is worth running, and says so.
+Status settle(const AskRequest& request, const RequestPlan& plan, const Policy& policy,
+              const RequestShape& shape, StartedMethod& started) {
+    CLASP_ASSIGN_OR_RETURN(const double share, saved_share(started.run->program(), shape));
+    const std::vector<std::string> notes = started.run->program().notes;
+    if (is_left_to_us(request)) decide(plan, policy, shape, share, started);
+    if (started.run == nullptr) return ok_status();
+    started.notes.insert(started.notes.end(), notes.begin(), notes.end());
+    if (share <= kWorthwhile && !is_left_to_us(request)) {
         started.notes.emplace_back(
             "pruning this model saves about as much as choosing the tokens costs; it may not be faster");
     }
-    if (!is_left_to_us(request) || !started.budget.reason.empty()) return ok_status();
-    started.budget.decided = to_text(BudgetSpec{BudgetSpec::Kind::Percent, kAutoPercent});
-    started.budget.reason =
-        "pruning saves about " + base::format_number(std::round(100.0 * share)) + " % of the prefill's work";
-    started.notes.push_back("budget auto: " + started.budget.decided + ", because " + started.budget.reason);
     return ok_status();
 }
 
@@ -384,7 +393,7 @@ Result<StartedMethod> start_method(const AskRequest& request, const Policy& poli
         return invalid("method '" + std::string(plan.method->name) +
                        "' drops tokens before the decoder; a schedule does not fit it");
     }
-    CLASP_RETURN_IF_ERROR(settle(request, shape, started));
+    CLASP_RETURN_IF_ERROR(settle(request, plan, policy, shape, started));
     return started;
 }
 

@@ -3,13 +3,17 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "clasp/engine.h"
 #include "clasp/status.h"
 
 struct llama_sampler;
 struct llama_token_data;
+struct llama_vocab;
 
 namespace clasp::engine {
 
@@ -23,6 +27,9 @@ struct SamplingOptions {
     float repeat_penalty = 1.0F;    // above 0
     std::int32_t n_vocabulary = 0;  // which penalties have to know
     std::uint32_t seed = 0;         // the same seed gives the same tokens
+    std::vector<TokenBias> token_bias = {};
+    std::string grammar = {};
+    const llama_vocab* vocabulary = nullptr;  // borrowed; needed with a grammar
 };
 
 // Not thread safe.
@@ -33,8 +40,9 @@ class Sampler {
     Sampler(const Sampler&) = delete;
     Sampler& operator=(const Sampler&) = delete;
 
-    // logits: one per token of the vocabulary, all finite, not empty.
-    std::int32_t pick(std::span<const float> logits);
+    // logits: one per token of the vocabulary, all finite, not empty. Nothing: biases and grammar leave no
+    // token.
+    std::optional<std::int32_t> pick(std::span<const float> logits);
 
    private:
     struct Free {
@@ -43,6 +51,7 @@ class Sampler {
 
     Sampler();
 
+    std::unique_ptr<llama_sampler, Free> filters_;  // what may be written at all; null: everything
     std::unique_ptr<llama_sampler, Free> chain_;
     std::vector<llama_token_data> candidates_;
 };

@@ -45,12 +45,14 @@ class Sequence {
     [[nodiscard]] Result<Sequence> fork() const;
     [[nodiscard]] Result<Sequence> fork(std::int32_t room) const;
     // Forgets all tokens after the first `n_tokens` of tokens(), as if they had never been there; their cells
-    // are room again. At the earliest to the prompt's end: what a prompt's tokens left in a layer cannot be
-    // told apart.
+    // are room again. At the earliest to the end of the last image, of whose tokens each layer has kept its
+    // own; text behind it is in every layer. One token stays at least.
     Status cut_back(std::size_t n_tokens);
     // Sees to it that at least `room` more tokens fit. Cells move when there are too few. After an error
     // nothing has changed but where cells are.
     Status reserve(std::int32_t room);
+    // Gives cells back that hold nothing: there is no room then.
+    Status trim();
 
     // Whether there is no prompt to continue.
     [[nodiscard]] bool is_empty() const { return tokens_.empty(); }
@@ -58,6 +60,8 @@ class Sequence {
     [[nodiscard]] std::span<const std::int32_t> tokens() const { return tokens_; }
     // How many of them were the prompt.
     [[nodiscard]] std::size_t n_prompt() const { return n_prompt_; }
+    // How many of them cannot be cut off: those up to the last row of an image, at least one.
+    [[nodiscard]] std::size_t n_fixed() const;
     // How many of them a layer holds.
     [[nodiscard]] std::size_t n_held(std::size_t layer) const {
         return static_cast<std::size_t>(kv_.layer(layer).used);
@@ -84,6 +88,10 @@ class Sequence {
     // The rows of a prompt enter layers first ... last - 1: cells for them and `room` more. Layers enter in
     // order.
     Status add_layers(std::size_t first, std::size_t last, std::span<const LiveRow> rows, std::int32_t room);
+    // A layer gets the cells of its first rows from elsewhere, before anything ran in it.
+    void fill(std::size_t layer, std::span<const std::byte> keys, std::span<const std::byte> values) {
+        kv_.write_cells(layer, keys, values);
+    }
     // Those layers hold `n` cells now.
     void set_held(std::size_t first, std::size_t last, std::size_t n);
     // All layers have what they keep of these tokens.

@@ -1,4 +1,5 @@
 // Copies of a sequence, and its way back.
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -39,15 +40,21 @@ Result<Sequence> Sequence::fork(std::int32_t room) const {
     return copy;
 }
 
+std::size_t Sequence::n_fixed() const {
+    const auto last = std::find(tokens_.rbegin(), tokens_.rend(), kVisualToken);
+    const auto n = static_cast<std::size_t>(tokens_.rend() - last);
+    return std::max<std::size_t>(n, is_empty() ? 0 : 1);
+}
+
 Status Sequence::cut_back(std::size_t n_tokens) {
-    if (n_tokens < n_prompt_ || n_tokens > tokens_.size()) {
+    if (n_tokens < n_fixed() || n_tokens > tokens_.size()) {
         return {Code::InvalidArgument, "a sequence of " + std::to_string(tokens_.size()) +
-                                           " tokens, of which " + std::to_string(n_prompt_) +
-                                           " are the prompt, cannot be cut back to " +
-                                           std::to_string(n_tokens)};
+                                           " tokens, of which the first " + std::to_string(n_fixed()) +
+                                           " stay, cannot be cut back to " + std::to_string(n_tokens)};
     }
     const std::size_t n_gone = tokens_.size() - n_tokens;
     tokens_.resize(n_tokens);
+    n_prompt_ = std::min(n_prompt_, n_tokens);
     for (LayerGroup& group : groups_) {
         group.next_position -= static_cast<std::int32_t>(n_gone);
         set_held(group.first, group.last, n_held(group.first) - n_gone);
@@ -62,6 +69,15 @@ Status Sequence::reserve(std::int32_t room) {
         const KvLayer& layer = kv_.layer(group.first);
         if (layer.capacity - layer.used >= room) continue;
         CLASP_RETURN_IF_ERROR(kv_.resize(group.first, group.last, layer.used + room));
+    }
+    return ok_status();
+}
+
+Status Sequence::trim() {
+    for (const LayerGroup& group : groups_) {
+        const KvLayer& layer = kv_.layer(group.first);
+        if (layer.capacity == layer.used) continue;
+        CLASP_RETURN_IF_ERROR(kv_.resize(group.first, group.last, layer.used));
     }
     return ok_status();
 }

@@ -23,21 +23,21 @@ SingleFlight::Flight::~Flight() {
 }
 
 Result<SingleFlight::Ticket> SingleFlight::join(
-    const FeatureKey& key, const std::function<bool(const model::VisionLayers& layers)>& is_enough,
+    const FeatureKey& key, const std::function<bool(const SharedGroup& layers)>& is_enough,
     const std::atomic<bool>* cancel) {
     std::unique_lock lock(mutex_);
     for (;;) {
         std::shared_ptr<State>& entry = flying_[key];
         if (entry == nullptr) {
             entry = std::make_shared<State>();
-            return Ticket{nullptr, std::make_unique<Flight>(*this, key, entry)};
+            return Ticket{{}, std::make_unique<Flight>(*this, key, entry)};
         }
         const std::shared_ptr<State> other = entry;
         while (!other->has_landed) {
             if (cancel != nullptr && *cancel) return Status(Code::Cancelled, "cancelled");
             landed_.wait_for(lock, kLook);
         }
-        if (other->layers != nullptr && is_enough(*other->layers)) return Ticket{other->layers, nullptr};
+        if (!other->layers.empty() && is_enough(other->layers)) return Ticket{other->layers, nullptr};
     }
 }
 

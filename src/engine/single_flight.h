@@ -1,4 +1,4 @@
-// Requests that want the same piece encoded at the same time: one encodes, the others wait for it.
+// Requests that want the same pieces encoded at the same time: one encodes, the others wait for it.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ class SingleFlight {
    private:
     struct State {
         bool has_landed = false;
-        SharedLayers layers;
+        SharedGroup layers;
     };
 
    public:
@@ -32,24 +32,24 @@ class SingleFlight {
         Flight(const Flight&) = delete;
         Flight& operator=(const Flight&) = delete;
 
-        void land(SharedLayers layers) { layers_ = std::move(layers); }
+        void land(SharedGroup layers) { layers_ = std::move(layers); }
 
        private:
         SingleFlight& owner_;
         FeatureKey key_;
         std::shared_ptr<State> state_;
-        SharedLayers layers_;
+        SharedGroup layers_;
     };
 
     // Exactly one of the two is set.
     struct Ticket {
-        SharedLayers layers;  // that another request has just encoded
+        SharedGroup layers;  // that another request has just encoded
         std::unique_ptr<Flight> mine;
     };
 
     // Waits while others encode this key, until one brings what is enough. Error: cancelled.
     Result<Ticket> join(const FeatureKey& key,
-                        const std::function<bool(const model::VisionLayers& layers)>& is_enough,
+                        const std::function<bool(const SharedGroup& layers)>& is_enough,
                         const std::atomic<bool>* cancel);
 
    private:

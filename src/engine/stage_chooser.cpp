@@ -74,20 +74,33 @@ void StageChooser::keep_in_order(StageChoice& choice) const {
     }
 }
 
-Result<StageChoice> StageChooser::choose(const StageView& view) {
-    CLASP_CHECK(view.stage < options_.keep.size());
-    // The live tokens of each image are a run of the list.
-    std::vector<std::size_t> end(images_.size());
-    std::vector<std::size_t> n_tokens;
-    std::vector<std::size_t> n_live;
+std::vector<StageChooser::Run> StageChooser::runs_of(std::span<const TokenIndex> live) const {
+    std::vector<Run> runs;
     std::size_t begin = 0;
     for (std::size_t image = 0; image < images_.size(); ++image) {
-        const std::size_t limit = images_[image].first_token + images_[image].tokens.n_tokens;
-        end[image] = begin;
-        while (end[image] < view.live.size() && view.live[end[image]] < limit) ++end[image];
-        n_tokens.push_back(images_[image].tokens.n_tokens);
-        n_live.push_back(end[image] - begin);
-        begin = end[image];
+        const ChooserImage& tokens = images_[image].tokens;
+        std::vector<TokenIndex> ends = tokens.step_ends;
+        if (ends.empty()) ends.push_back(static_cast<TokenIndex>(tokens.n_tokens));
+        std::size_t first = 0;
+        for (const TokenIndex last : ends) {
+            Run run = {image, last - first, begin, begin};
+            while (run.end < live.size() && live[run.end] < images_[image].first_token + last) ++run.end;
+            runs.push_back(run);
+            first = last;
+            begin = run.end;
+        }
+    }
+    return runs;
+}
+
+Result<StageChoice> StageChooser::choose(const StageView& view) {
+    CLASP_CHECK(view.stage < options_.keep.size());
+    const std::vector<Run> runs = runs_of(view.live);
+    std::vector<std::size_t> n_tokens;
+    std::vector<std::size_t> n_live;
+    for (const Run& run : runs) {
+        n_tokens.push_back(run.n_tokens);
+        n_live.push_back(run.end - run.begin);
     }
     const std::size_t keep = std::min(options_.keep[view.stage], view.live.size());
     const std::vector<std::size_t> shares = share_in_proportion(keep, n_tokens, n_live);
@@ -96,10 +109,10 @@ Result<StageChoice> StageChooser::choose(const StageView& view) {
     report.layer = static_cast<std::size_t>(view.layer);
     report.when = view.mode;
     StageChoice choice;
-    for (std::size_t image = 0; image < images_.size(); ++image) {
-        if (n_live[image] == 0) continue;
-        CLASP_RETURN_IF_ERROR(choose_in_image(image, view, end[image] - n_live[image], end[image],
-                                              shares[image], report, choice));
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        if (n_live[i] == 0) continue;
+        CLASP_RETURN_IF_ERROR(
+            choose_in_image(runs[i].image, view, runs[i].begin, runs[i].end, shares[i], report, choice));
     }
     keep_in_order(choice);
     for (auto* list : {&report.kept, &report.pivots, &report.coverage, &report.merged}) {
@@ -139,6 +152,7 @@ Status StageChooser::choose_in_image(std::size_t image, const StageView& view, s
     input.seen = view.seen.part(begin, end);
     input.text = view.text;
     input.gram = state.tokens.gram;
+    input.features = state.tokens.features;
     input.split = options_.split;
     input.iterations = options_.iterations;
     input.seed = options_.seed;
@@ -165,6 +179,9 @@ Status StageChooser::pass_masses(ImageState& image, std::span<const TokenIndex> 
     std::vector<TokenIndex> kept = plan_.kept;
     std::sort(kept.begin(), kept.end());
     std::sort(left.begin(), left.end());
+    if (image.tokens.gram.data == nullptr) {
+        return assign_masses(image.tokens.features, left, kept, workspace_, pool_, image.masses);
+    }
     return assign_masses(image.tokens.gram, left, kept, image.masses);
 }
 

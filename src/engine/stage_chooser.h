@@ -34,11 +34,17 @@ struct StageChooserOptions {
 struct ChooserImage {
     std::size_t n_tokens = 0;
     std::uint64_t picture = 0;  // a number that stands for its pixels
-    GramView gram = {};         // n_tokens x n_tokens; empty unless the method or masses need it
-    methods::PatchGrid grid = {};
+    // One of the two if the method or masses need to compare tokens: their cosines, n_tokens x n_tokens, or
+    // the tokens themselves.
+    GramView gram = {};
+    FeatureView features = {};
+    Grid grid = {};
     std::span<const TokenIndex> places = {};  // per token: its patch; empty: token by token
     std::span<const float> masses = {};       // empty: all 1
     bool has_lines = false;  // rows are carried between its tokens, so these keep their order
+    // Of a clip whose steps are to keep their shares: per step, the token behind its last; rising, the last
+    // one is n_tokens. Empty: one choice over all tokens.
+    std::vector<TokenIndex> step_ends = {};
 };
 
 // Not thread safe.
@@ -60,6 +66,15 @@ class StageChooser {
         TokenIndex first_patch = 0;
     };
 
+    // Tokens among which a share of the count is chosen: those of an image, or of a step. `begin` and `end`
+    // are places in the list of live tokens.
+    struct Run {
+        std::size_t image = 0;
+        std::size_t n_tokens = 0;  // that entered the decoder
+        std::size_t begin = 0;
+        std::size_t end = 0;
+    };
+    [[nodiscard]] std::vector<Run> runs_of(std::span<const TokenIndex> live) const;
     Status choose_in_image(std::size_t image, const StageView& view, std::size_t begin, std::size_t end,
                            std::size_t keep, StageReport& report, StageChoice& choice);
     void keep_in_order(StageChoice& choice) const;
@@ -71,6 +86,7 @@ class StageChooser {
     std::vector<ImageState> images_;
     ThreadPool* pool_;
     methods::Plan plan_;
+    SelectWorkspace workspace_;
     std::vector<StageReport> reports_;
 };
 

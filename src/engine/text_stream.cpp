@@ -73,7 +73,10 @@ std::string TextStream::until_stop(std::string text) {
     for (const std::string& stop : stops_) {
         const std::size_t at = text.find(stop);
         if (at == std::string::npos || at + stop.size() > end) continue;
-        begin = at + stop.size() == end ? std::min(begin, at) : at;
+        if (at + stop.size() < end || at < begin) {
+            begin = at;
+            stop_text_ = stop;
+        }
         end = at + stop.size();
     }
     if (end != std::string::npos) {
@@ -94,6 +97,7 @@ std::string TextStream::until_stop(std::string text) {
 }
 
 std::string TextStream::release(std::string text) {
+    if (keeps_space_) return text;
     text.insert(0, std::exchange(space_, {}));
     const std::size_t last = text.find_last_not_of(kSpaces);
     const std::size_t end = last == std::string::npos ? 0 : last + 1;

@@ -18,9 +18,9 @@ void add_request(model::EncodeRequest& request, const model::EncodeRequest& more
 }  // namespace
 
 VisionMemory::VisionMemory(std::string model_id, std::size_t max_images, std::string dir, bool gathers,
-                           LogSink log)
+                           LogSink log, std::size_t max_bytes)
     : model_id_(std::move(model_id)),
-      layers_(max_images, std::move(dir), std::move(log)),
+      layers_(max_images, std::move(dir), std::move(log), max_bytes),
       gathers_(gathers) {}
 
 std::shared_ptr<const PreparedPicture> VisionMemory::find_picture(const std::string& name) {
@@ -54,7 +54,7 @@ std::string picture_name(std::string_view bytes, const model::PlanOptions& plann
     for (const std::size_t limit : {detail.min_tokens, detail.max_tokens, detail.max_tiles}) {
         hash.update(" " + std::to_string(limit));
     }
-    hash.update(" " + detail.preset + " " + detail.tile_merge + " ");
+    hash.update(" " + detail.preset + " " + detail.tile_merge + " " + detail.newline + " ");
     hash.update(bytes);
     return base::to_hex(hash.finish());
 }

@@ -17,19 +17,22 @@ namespace clasp::engine {
 
 struct PreparedPicture {
     model::VisionPlan plan;
-    std::vector<model::PiecePixels> pieces;  // as the tower takes them
-    std::uint64_t number = 0;                // made from the pixels: the same picture has the same
-    std::vector<FeatureKey> keys;            // of the pieces' vision layers
-    std::string name;                        // under which they stay and go together
-    std::vector<std::string> warnings;       // of a picture that is damaged but readable
-    std::shared_ptr<const Image> image;      // if somebody wants to draw on it, else null
+    std::vector<model::PiecePixels> pieces;            // as the tower takes them
+    std::uint64_t number = 0;                          // made from the pixels: the same picture has the same
+    std::vector<FeatureKey> keys;                      // of the pieces' vision layers
+    std::string name;                                  // under which they stay and go together
+    std::vector<std::string> warnings;                 // of a picture that is damaged but readable
+    std::shared_ptr<const Image> image;                // if somebody wants to draw on it, else null
+    std::vector<std::shared_ptr<const Image>> frames;  // the same of a clip, all that were sampled
 };
 
 // Thread safe.
 class VisionMemory {
    public:
     // model_id names the vision file's content and how its matrices are kept. gathers: see to_encode().
-    VisionMemory(std::string model_id, std::size_t max_images, std::string dir, bool gathers, LogSink log);
+    // max_bytes: of layers in memory; 0: no limit.
+    VisionMemory(std::string model_id, std::size_t max_images, std::string dir, bool gathers, LogSink log,
+                 std::size_t max_bytes = 0);
 
     [[nodiscard]] FeatureCache& layers() { return layers_; }
     [[nodiscard]] SingleFlight& flights() { return flights_; }

@@ -40,7 +40,7 @@ void add_parts(std::vector<std::size_t>& blocks, const Parts& parts) {
 
 bool has_all(const model::VisionLayers& layers, const model::EncodeRequest& needed, bool needs_class_row) {
     const bool has_class_rows =
-        layers.shape.n_prefix == 0 ||
+        layers.shape.n_prefix == layers.shape.n_class_tokens() ||
         std::none_of(layers.layers.begin(), layers.layers.end(),
                      [](const model::LayerOutput& layer) { return layer.class_row.empty(); });
     return has_blocks(layers.layers, needed.layers) &&
@@ -58,7 +58,7 @@ std::string patches_of(const Grid& grid, std::size_t width) {
 // what they hold is checked all the same before it is computed with.
 Status check_known(const model::VisionLayers& layers, const model::PieceShape& shape,
                    const model::VisionInfo& info, Compat compat) {
-    const std::size_t n_values = shape.n_patches() * info.width;
+    const std::size_t n_values = shape.n_projected() * info.width;
     bool fits = layers.shape == shape && layers.width == info.width && layers.compat == compat;
     for (const model::LayerOutput& layer : layers.layers) {
         fits = fits && layer.layer < info.n_blocks && layer.values.size() == n_values;
@@ -69,80 +69,111 @@ Status check_known(const model::VisionLayers& layers, const model::PieceShape& s
                                patches_of(shape.patches, info.width) + "; the picture is encoded again"};
 }
 
-// One piece of a picture on its way through the encoder.
+// Pieces of a picture on their way through the encoder: one, or several that see each other.
 struct PieceTask {
     const PreparedPicture& picture;
-    std::size_t piece;
+    std::size_t first;
     const VisualRequest& request;
     model::VisionSession& session;
     const model::GraphProgress& progress;
     VisualInput& input;
 
-    [[nodiscard]] const FeatureKey& key() const { return picture.keys[piece]; }
-    [[nodiscard]] const model::PiecePixels& pixels() const { return picture.pieces[piece]; }
+    [[nodiscard]] std::size_t n() const { return picture.plan.pieces_at_once; }
+    [[nodiscard]] const FeatureKey& key(std::size_t i) const { return picture.keys[first + i]; }
+    [[nodiscard]] std::span<const model::PiecePixels> pixels() const {
+        return std::span(picture.pieces).subspan(first, n());
+    }
 };
 
 // What is remembered of a piece, enough or not; null: nothing that could be used.
-SharedLayers known_layers(const PieceTask& task, const model::EncodeRequest& needed, VisionMemory& memory) {
-    SharedLayers known = memory.layers().find(task.key(), needed.layers, task.picture.name);
-    if (known == nullptr) known = memory.layers().find(task.key(), {}, task.picture.name);
+SharedLayers known_piece(const PieceTask& task, std::size_t i, const model::EncodeRequest& needed,
+                         VisionMemory& memory) {
+    SharedLayers known = memory.layers().find(task.key(i), needed.layers, task.picture.name);
+    if (known == nullptr) known = memory.layers().find(task.key(i), {}, task.picture.name);
     if (known == nullptr) return nullptr;
     const Status usable =
-        check_known(*known, task.pixels().piece.shape, task.session.model().info(), task.request.compat);
+        check_known(*known, task.pixels()[i].piece.shape, task.session.model().info(), task.request.compat);
     if (usable.ok()) return known;
     task.input.notes.push_back(usable.message());
-    memory.layers().forget(task.key());
+    memory.layers().forget(task.key(i));
     return nullptr;
 }
 
-Result<SharedLayers> encode(const PieceTask& task, const model::EncodeRequest& wanted) {
-    CLASP_ASSIGN_OR_RETURN(model::VisionLayers layers,
-                           task.session.encode(task.pixels(), wanted, task.request.cancel, task.progress));
-    task.input.encode_ms += layers.encode_ms;
-    return std::make_shared<const model::VisionLayers>(std::move(layers));
+// The same of all pieces; empty when one is not known.
+SharedGroup known_layers(const PieceTask& task, const model::EncodeRequest& needed, VisionMemory& memory) {
+    SharedGroup group;
+    for (std::size_t i = 0; i < task.n(); ++i) {
+        SharedLayers known = known_piece(task, i, needed, memory);
+        if (known == nullptr) return {};
+        group.push_back(std::move(known));
+    }
+    return group;
 }
 
-// The layers of a piece from memory, or from a request that is encoding it, or else encoded: together with
-// what is there already and with what other questions would need, so that methods which take turns do not
-// push each other out.
-Result<SharedLayers> find_layers(const PieceTask& task, VisionMemory* memory) {
+Result<SharedGroup> encode(const PieceTask& task, const model::EncodeRequest& wanted) {
+    CLASP_ASSIGN_OR_RETURN(
+        std::vector<model::VisionLayers> layers,
+        task.session.encode_group(task.pixels(), wanted, task.request.cancel, task.progress));
+    SharedGroup group;
+    for (model::VisionLayers& piece : layers) {
+        task.input.encode_ms += piece.encode_ms;
+        group.push_back(std::make_shared<const model::VisionLayers>(std::move(piece)));
+    }
+    return group;
+}
+
+// What is to be encoded: what is needed, together with what is there already and with what other questions
+// would need, so that methods which take turns do not push each other out.
+model::EncodeRequest wanted_blocks(const PieceTask& task, const model::EncodeRequest& needed,
+                                   const SharedGroup& known, VisionMemory& memory) {
+    model::EncodeRequest wanted = memory.to_encode(needed);
+    if (!known.empty()) {
+        const model::VisionLayers& piece = *known.front();
+        add_parts(wanted.layers, piece.layers);
+        add_parts(wanted.class_attention, piece.class_attention);
+        add_parts(wanted.class_query, piece.class_query);
+        add_parts(wanted.keys, piece.keys);
+    }
+    std::vector<std::size_t> extra = task.request.extra_layers;
+    const std::size_t n_blocks = task.session.model().info().n_blocks;
+    std::erase_if(extra, [&](std::size_t layer) { return layer >= n_blocks; });
+    add_blocks(wanted.layers, extra);
+    return wanted;
+}
+
+// The layers of pieces from memory, or from a request that is encoding them, or else encoded.
+Result<SharedGroup> find_layers(const PieceTask& task, VisionMemory* memory) {
     const model::EncodeRequest needed = needed_blocks(task.request, task.session.model().info());
     if (memory == nullptr) return encode(task, needed);
     const bool needs_class_row = task.request.run != nullptr && task.request.run->program().has_after_encoder;
-    const auto is_enough = [&](const model::VisionLayers& layers) {
-        return has_all(layers, needed, needs_class_row);
+    const auto is_enough = [&](const SharedGroup& group) {
+        return !group.empty() && std::all_of(group.begin(), group.end(), [&](const SharedLayers& layers) {
+            return has_all(*layers, needed, needs_class_row);
+        });
     };
-    ++task.input.n_looked_up;
-    SharedLayers known = known_layers(task, needed, *memory);
-    if (known == nullptr || !is_enough(*known)) {
+    task.input.n_looked_up += task.n();
+    SharedGroup known = known_layers(task, needed, *memory);
+    if (!is_enough(known)) {
         CLASP_ASSIGN_OR_RETURN(SingleFlight::Ticket ticket,
-                               memory->flights().join(task.key(), is_enough, task.request.cancel));
-        if (ticket.layers != nullptr) {
+                               memory->flights().join(task.key(0), is_enough, task.request.cancel));
+        if (!ticket.layers.empty()) {
             known = ticket.layers;
         } else {
             // Somebody may have landed between the look and the ticket.
             known = known_layers(task, needed, *memory);
-            if (known == nullptr || !is_enough(*known)) {
-                model::EncodeRequest wanted = memory->to_encode(needed);
-                if (known != nullptr) {
-                    add_parts(wanted.layers, known->layers);
-                    add_parts(wanted.class_attention, known->class_attention);
-                    add_parts(wanted.class_query, known->class_query);
-                    add_parts(wanted.keys, known->keys);
-                }
-                std::vector<std::size_t> extra = task.request.extra_layers;
-                const std::size_t n_blocks = task.session.model().info().n_blocks;
-                std::erase_if(extra, [&](std::size_t layer) { return layer >= n_blocks; });
-                add_blocks(wanted.layers, extra);
-                CLASP_ASSIGN_OR_RETURN(SharedLayers layers, encode(task, wanted));
+            if (!is_enough(known)) {
+                CLASP_ASSIGN_OR_RETURN(SharedGroup layers,
+                                       encode(task, wanted_blocks(task, needed, known, *memory)));
                 memory->note_encoded(needed);
-                memory->layers().store(task.key(), layers, task.picture.name);
+                for (std::size_t i = 0; i < layers.size(); ++i) {
+                    memory->layers().store(task.key(i), layers[i], task.picture.name);
+                }
                 ticket.mine->land(layers);
                 return layers;
             }
         }
     }
-    ++task.input.n_found;
+    task.input.n_found += task.n();
     return known;
 }
 
@@ -150,19 +181,21 @@ Result<SeenImage> see_image(const PreparedPicture& picture, const VisualRequest&
                             model::VisionSession& session, VisionMemory* memory, VisualInput& input) {
     std::size_t piece = 0;
     const auto n_pieces = static_cast<double>(picture.pieces.size());
+    const auto n_at_once = static_cast<double>(picture.plan.pieces_at_once);
     model::GraphProgress progress;
     if (request.on_images) {
         progress = [&](double share) {
-            request.on_images(static_cast<double>(image) + (static_cast<double>(piece) + share) / n_pieces);
+            const double done = static_cast<double>(piece) + share * n_at_once;
+            request.on_images(static_cast<double>(image) + done / n_pieces);
         };
     }
     EncodedPicture encoded = {picture.plan, {}, nullptr};
     const bool merges_inside = request.run != nullptr && !request.run->program().encoder_blocks.empty();
     if (!merges_inside) {
-        for (; piece < picture.pieces.size(); ++piece) {
-            CLASP_ASSIGN_OR_RETURN(SharedLayers layers,
+        for (; piece < picture.pieces.size(); piece += picture.plan.pieces_at_once) {
+            CLASP_ASSIGN_OR_RETURN(const SharedGroup group,
                                    find_layers({picture, piece, request, session, progress, input}, memory));
-            encoded.pieces.push_back(std::move(layers));
+            encoded.pieces.insert(encoded.pieces.end(), group.begin(), group.end());
         }
         return reduce_image(request, image, encoded, session, input);
     }
@@ -203,14 +236,16 @@ Result<VisualInput> prepare_images(const std::vector<PlannedPicture>& pictures, 
         if (request.on_images) request.on_images(static_cast<double>(i + 1));
         seen.picture = picture->number;
         seen.image = picture->image;
+        seen.frames = picture->frames;
         input.images.push_back(std::move(seen));
     }
     return input;
 }
 
-methods::PatchGrid method_grid(const ImageLayout& layout) {
-    if (layout.regions.size() != 1) return {layout.n_tokens(), 1};
-    return {layout.regions.front().grid.height, layout.regions.front().grid.width};
+Grid method_grid(const ImageLayout& layout) {
+    const Grid grid = layout.regions.front().grid;
+    const bool is_one = layout.regions.size() == 1 && layout.n_tokens() == grid.height * grid.width;
+    return is_one ? grid : Grid{layout.n_tokens(), 1};
 }
 
 }  // namespace clasp::engine

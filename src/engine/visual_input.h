@@ -18,15 +18,17 @@ namespace clasp::engine {
 
 // The tokens of one image as they enter the decoder.
 struct SeenImage {
-    std::uint64_t picture = 0;                     // PreparedPicture::number
-    model::VisionPlan plan;                        // what it became
-    std::shared_ptr<const Image> image;            // if it was wanted
-    std::vector<float> values;                     // tokens x width, without fixed rows
+    std::uint64_t picture = 0;                         // PreparedPicture::number
+    model::VisionPlan plan;                            // what it became
+    std::shared_ptr<const Image> image;                // if it was wanted
+    std::vector<std::shared_ptr<const Image>> frames;  // of a clip, if they were wanted
+    std::vector<float> values;                         // tokens x width, without fixed rows
     std::vector<TokenIndex> places;                // per token: which of the plan's, or methods::kClassToken
     std::vector<std::vector<TokenIndex>> members;  // per token: those it stands for; empty: unmerged
     std::vector<float> masses;                     // per token; empty: all 1
     std::vector<float> additions;                  // per token: PromptPart::additions; empty in most models
-    std::vector<float> gram;                       // tokens x tokens cosines; empty unless asked for
+    std::vector<float>
+        gram;  // tokens x tokens cosines; empty unless asked for, and of more than kMaxGramTokens
 
     [[nodiscard]] std::size_t n_tokens() const { return places.size(); }
 };
@@ -67,7 +69,7 @@ struct VisualRequest {
 Result<VisualInput> prepare_images(const std::vector<PlannedPicture>& pictures, const VisualRequest& request,
                                    model::VisionSession& session, VisionMemory* memory);
 
-// An image's tokens as methods see them: its grid, or one column when it has several.
-methods::PatchGrid method_grid(const ImageLayout& layout);
+// An image's tokens as methods see them: its grid, or one column when it has several, or tokens beside it.
+Grid method_grid(const ImageLayout& layout);
 
 }  // namespace clasp::engine

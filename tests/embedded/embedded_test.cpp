@@ -33,11 +33,10 @@ std::vector<Json> read_lines(const std::string& path) {
     return lines;
 }
 
-std::unique_ptr<Engine> load_embedded() {
-    const std::string models = std::string(test::source_dir()) + "/models/";
+std::unique_ptr<Engine> load_embedded(const std::string& name = "tiny") {
+    const std::string files = std::string(test::source_dir()) + "/models/clasp-" + name;
     // One thread: several tests run at a time, and threads that wait for each other would spin.
-    auto engine = Engine::load(
-        {.model = models + "clasp-tiny.gguf", .mmproj = models + "clasp-tiny-mmproj.gguf", .n_threads = 1});
+    auto engine = Engine::load({.model = files + ".gguf", .mmproj = files + "-mmproj.gguf", .n_threads = 1});
     EXPECT_TRUE(engine.ok()) << engine.status().message();
     return engine.ok() ? std::move(engine).value() : nullptr;
 }
@@ -82,22 +81,29 @@ TEST(EmbeddedModel, AnswersAsItsTrainerDoesAndRightly) {
     EXPECT_GE(right_pruned, kLeastPruned);
 }
 
-TEST(EmbeddedModel, TheExamplesAreAnsweredRightAsUsersAskThem) {
-    const auto engine = load_embedded();
-    ASSERT_NE(engine, nullptr);
-    const std::string folder = std::string(test::source_dir()) + "/examples/pictures/";
+// Every question of examples/FOLDER, with a third of the tokens.
+void expect_right_examples(const Engine& engine, const std::string& folder_name) {
+    const std::string folder = std::string(test::source_dir()) + "/examples/" + folder_name + "/";
     const std::vector<Json> examples = read_lines(folder + "questions.jsonl");
-    ASSERT_GE(examples.size(), 12U);
+    ASSERT_FALSE(examples.empty());
     for (const Json& example : examples) {
         AskRequest request;
         request.images = {{.path = folder + example["image"].get<std::string>().value(), .bytes = {}}};
         request.question = example["text"].get<std::string>().value();
         request.budget = {BudgetSpec::Kind::Percent, 33};
-        const auto answer = engine->ask(request);
+        const auto answer = engine.ask(request);
         ASSERT_TRUE(answer.ok()) << answer.status().message();
         EXPECT_EQ(answer->text, example["answer"]) << example["image"] << ": " << request.question;
         EXPECT_LT(answer->tokens.average, 200);
     }
+}
+
+TEST(EmbeddedModel, TheExamplesAreAnsweredRightAsUsersAskThem) {
+    const auto pictures = load_embedded();
+    const auto clips = load_embedded("tiny-video");
+    ASSERT_TRUE(pictures != nullptr && clips != nullptr);
+    expect_right_examples(*pictures, "pictures");
+    expect_right_examples(*clips, "clips");
 }
 
 TEST(EmbeddedModel, APlainNameAnswersAsThePublishedMethod) {
@@ -120,6 +126,43 @@ TEST(EmbeddedModel, APlainNameAnswersAsThePublishedMethod) {
     EXPECT_NE(plain->logits, with->logits);
     EXPECT_EQ(plain->label, "fastv");
     EXPECT_EQ(with->label, "fastv + masses");
+}
+
+// The model for clips, asked about moving scenes as its trainer was.
+TEST(EmbeddedModel, ClipsAreAnsweredAsByItsTrainer) {
+    const auto engine = load_embedded("tiny-video");
+    ASSERT_NE(engine, nullptr);
+    const auto answers = read_lines(std::string(test::source_dir()) + "/tests/embedded/answers-video.jsonl");
+    ASSERT_GE(answers.size(), 24U);
+    const std::string folder = std::string(test::scratch_dir()) + "/embedded-clips";
+    const auto written = world::write_clips(folder, {.count = static_cast<int>(answers.size())});
+    ASSERT_TRUE(written.ok()) << written.status().message();
+    const std::vector<Json> questions = read_lines(folder + "/questions.jsonl");
+    ASSERT_EQ(questions.size(), answers.size());
+    int different = 0;
+    int right = 0;
+    int right_at_half = 0;
+    for (std::size_t i = 0; i < questions.size(); ++i) {
+        AskRequest request;
+        request.images = {
+            {.path = folder + "/" + questions[i]["image"].get<std::string>().value(), .bytes = {}}};
+        request.question = questions[i]["text"].get<std::string>().value();
+        request.vanilla = true;
+        const auto unpruned = engine->ask(request);
+        ASSERT_TRUE(unpruned.ok()) << unpruned.status().message();
+        EXPECT_EQ(unpruned->tokens.visual, 520U);
+        different += unpruned->text != answers[i]["text"].get<std::string>().value();
+        right += unpruned->text == questions[i]["answer"];
+        request.vanilla = false;
+        request.budget = {BudgetSpec::Kind::Percent, 50};
+        const auto pruned = engine->ask(request);
+        ASSERT_TRUE(pruned.ok()) << pruned.status().message();
+        EXPECT_LE(pruned->tokens.average, 261);
+        right_at_half += pruned->text == questions[i]["answer"];
+    }
+    EXPECT_LE(different, kMostDifferences);
+    EXPECT_GE(right, 19);
+    EXPECT_GE(right_at_half, 16);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "clasp/engine.h"
-#include "support/bmp.h"
+#include "support/family_files.h"
 #include "support/paths.h"
 #include "support/random_llama.h"
 #include "support/random_mmproj.h"
@@ -19,13 +19,7 @@ namespace clasp {
 
 inline constexpr std::size_t kTokens = 64;  // 8 x 8 patches
 
-// A 24-bit BMP whose colours vary from place to place.
-inline std::string picture(unsigned seed, std::uint32_t width = 60, std::uint32_t height = 44) {
-    return test::make_bmp(width, height, [seed](std::uint32_t value) {
-        const std::uint32_t i = value / 3;
-        return (i * (value % 3 + 3) * (seed + 1) / 7 + i % 13 * 9) % 256;
-    });
-}
+using test::picture;
 
 class EngineTest : public testing::Test {
    protected:

@@ -371,7 +371,8 @@ TEST_F(EngineTest, BadRequestsAreRefusedWithAReason) {
     EXPECT_THAT(error_of(bad), HasSubstr("no-such-picture.png"));
     bad = request();
     bad.images = {{"no-such-picture.png", picture_}};
-    EXPECT_THAT(error_of(bad), HasSubstr("image 1 of the request has both a path and bytes"));
+    EXPECT_THAT(error_of(bad),
+                HasSubstr("image 1 of the request has more than one of path, bytes and frames"));
     bad.images = {{{}, picture_}, {}};
     EXPECT_THAT(error_of(bad), HasSubstr("image 2 of the request has neither path nor bytes"));
     bad = request();

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/chat_template.h"
 #include "engine/prompt.h"
 #include "support/decoder_case.h"
 #include "support/gguf_edit.h"
@@ -35,10 +36,11 @@ model::PictureWords words_of(const test::MmprojSpec& spec, const char* key = nul
 
 // The prompt of a question about one picture, control tokens written out.
 std::string written(const std::string& architecture, const model::PictureWords& words,
-                    const std::string& chat_template = "") {
+                    const std::string& chat_template = "", const std::string& name = "random") {
     test::RandomLlama spec = test::random_architecture(architecture);
     spec.n_layers = 1;
     spec.chat_template = chat_template;
+    spec.name = name;
     spec.adds_space = false;
     spec.control_tokens = {"<|im_start|>",  "<|im_end|>", "<|system|>", "<|user|>",
                            "<|assistant|>", "<|end|>",    "[INST]",     "[/INST]"};
@@ -103,6 +105,38 @@ TEST(FamilyPrompts, LlavaNextOnMistralHasNoSystemText) {
     const std::string own =
         "{{ bos_token }}{% for m in messages %}[INST] {{ m['content'] }} [/INST]{{ eos_token }}{% endfor %}";
     EXPECT_EQ(written("llama", words_of(test::tiled({})), own), "[INST] <image>\nWhy? [/INST]");
+}
+
+// Files without a template of their own: who the decoder is, its name or its shape tells.
+TEST(FamilyPrompts, LlavaNextKnowsMistralAndYiWithoutATemplate) {
+    const model::PictureWords next = words_of(test::tiled({}));
+    EXPECT_EQ(written("llama", next, "", "Llava V1.6 Mistral 7B"), "[INST] <image>\nWhy? [/INST]");
+    EXPECT_NE(written("llama", words_of({}), "", "BakLLaVA Mistral 7B"), "[INST] <image>\nWhy? [/INST]")
+        << "LLaVA-1.5's kind on Mistral was trained with Vicuna's words";
+    const auto known = test::load_random_llama("usual_template", {.n_layers = 1});
+    model::TextConfig config = known->config();
+    EXPECT_EQ(usual_template(config, next), "");
+    config.n_layers = 32;
+    config.width = 4096;
+    config.n_kv_heads = 8;
+    config.ffn_width = 14336;
+    config.vocabulary = 32064;
+    EXPECT_EQ(usual_template(config, next), "llama2");
+    EXPECT_EQ(usual_template(config, {}), "");
+    config.vocabulary = 128256;
+    EXPECT_EQ(usual_template(config, next), "") << "Llama 3";
+    config.n_layers = 60;
+    config.vocabulary = 64000;
+    EXPECT_EQ(usual_template(config, next), "chatml");
+}
+
+TEST(FamilyPrompts, VideoLlavaHasASystemSentenceInTheAuthorsModelAlone) {
+    const std::string turn = "USER: <image>\nWhy? ASSISTANT:";
+    const std::string authors = written("llama", words_of(test::videollava_mmproj()));
+    EXPECT_TRUE(authors.starts_with("A chat between a curious human"));
+    EXPECT_TRUE(authors.ends_with("to the human's questions. " + turn));
+    EXPECT_EQ(written("llama", words_of(test::videollava_mmproj({.has_time = false, .is_port = true}))),
+              turn);
 }
 
 TEST(FamilyPrompts, LlavaNextOnVicunaIsAsLlavaBefore) {

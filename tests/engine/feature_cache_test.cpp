@@ -40,6 +40,19 @@ TEST(FeatureFile, ComesBackAsItWas) {
     EXPECT_EQ(parsed->layers[1].values, layers.layers[1].values);
 }
 
+TEST(FeatureFile, HoldsTheClassRowWhereItIsAToken) {
+    model::VisionLayers layers = make_layers({3}, 0.5F);
+    layers.shape.n_prefix = 1;
+    layers.shape.projects_prefix = true;
+    layers.shape.tower = 1;
+    EXPECT_FALSE(parse_layers(kKey, serialise_layers(kKey, layers)).ok()) << "a row is missing";
+    layers.layers[0].values.resize(28, 2.0F);
+    const auto parsed = parse_layers(kKey, serialise_layers(kKey, layers));
+    ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+    EXPECT_EQ(parsed->shape, layers.shape);
+    EXPECT_EQ(parsed->layers[0].values, layers.layers[0].values);
+}
+
 TEST(FeatureFile, EveryDamageIsNoticed) {
     const std::string good = serialise_layers(kKey, make_layers({3}, 1.0F));
     for (std::size_t length = 0; length < good.size(); ++length) {
@@ -70,6 +83,23 @@ TEST(FeatureCache, ForgetsTheLeastRecentlyUsedImage) {
     EXPECT_TRUE(cache.find(kKey, {3}));
     EXPECT_FALSE(cache.find(kOther, {3}));
     EXPECT_FALSE(cache.find(kKey, {3, 4})) << "a layer that was not kept must be encoded again";
+}
+
+TEST(FeatureCache, IsBoundedByBytesButKeepsTheLatestImage) {
+    FeatureCache cache(8, "", {}, 1);
+    cache.store(kKey, share(make_layers({3}, 1.0F)));
+    EXPECT_TRUE(cache.find(kKey, {3}));
+    const std::size_t n_bytes = cache.bytes();
+    EXPECT_GT(n_bytes, 1U);
+    cache.store(kOther, share(make_layers({3}, 2.0F)));
+    EXPECT_FALSE(cache.find(kKey, {3}));
+    EXPECT_TRUE(cache.find(kOther, {3}));
+    EXPECT_EQ(cache.bytes(), n_bytes);
+    FeatureCache two(8, "", {}, 2 * n_bytes);
+    const FeatureKey third(64, 'c');
+    for (const FeatureKey& key : {kKey, kOther, third}) two.store(key, share(make_layers({3}, 1.0F)));
+    EXPECT_FALSE(two.find(kKey, {3}));
+    EXPECT_EQ(two.bytes(), 2 * n_bytes);
 }
 
 TEST(FeatureCache, LayersOfSeveralRequestsStayTogether) {

@@ -36,7 +36,7 @@ TEST(Sampler, TheSameSeedGivesTheSameTokensAndTopPHoldsBackTheRest) {
     const auto draw = [&](std::uint32_t seed) {
         auto sampler = Sampler::create({.temperature = 1.0F, .top_p = 0.99F, .seed = seed});
         std::vector<std::int32_t> tokens;
-        for (int i = 0; i < 64; ++i) tokens.push_back((*sampler)->pick(logits));
+        for (int i = 0; i < 64; ++i) tokens.push_back((*sampler)->pick(logits).value_or(-1));
         return tokens;
     };
     EXPECT_EQ(draw(3), draw(3));

@@ -1,13 +1,11 @@
 // Whole requests through a small LLaVA-NeXT: an overview, tiles, and line breaks that are carried.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
+#include <memory>
 #include <random>
 #include <set>
 #include <string>
@@ -17,16 +15,17 @@
 #include "clasp/schedule.h"
 #include "engine/arranged_image.h"
 #include "engine/live_rows.h"
-#include "engine_fixture.h"
 #include "image/preprocess.h"
 #include "image/test_images.h"
 #include "model/tiled_plan.h"
+#include "support/family_files.h"
 #include "support/reference_vit.h"
 #include "support/vision_fixture.h"
 
 namespace clasp {
 namespace {
 
+using test::picture;
 using testing::HasSubstr;
 
 constexpr std::size_t kWidth = 96;
@@ -36,67 +35,38 @@ constexpr std::size_t kRows = 6;
 constexpr std::size_t kColumns = 8;
 constexpr std::size_t kVisual = kOverview + kRows * kColumns;
 
-test::MmprojSpec tower(const std::string& merge_type) {
-    test::MmprojSpec spec;
-    spec.n_blocks = 23;
-    spec.output_width = kWidth;
-    spec.merge_type = merge_type;
-    return test::tiled(spec);
-}
-
 class LlavaNextTest : public testing::Test {
    protected:
     static void SetUpTestSuite() {
-        prefix() = std::string(test::scratch_dir()) + "/next-" + std::to_string(getpid());
-        test::RandomLlama text;
-        text.n_layers = 8;
-        text.width = kWidth;
-        text.n_heads = 3;
-        text.n_kv_heads = 3;
-        text.vocabulary_file = std::string(test::llama_source_dir()) + "/models/ggml-vocab-llama-spm.gguf";
-        ASSERT_TRUE(test::write_random_llama(prefix() + "-text.gguf", text));
         for (std::size_t i = 0; i < kMerges.size(); ++i) {
-            std::ofstream out(vision_path(i), std::ios::binary);
-            test::write_random_mmproj(tower(kMerges[i]), out);
-            out.close();
-            auto engine =
-                Engine::load({.model = prefix() + "-text.gguf", .mmproj = vision_path(i), .n_threads = 1});
-            ASSERT_TRUE(engine.ok()) << engine.status().message();
-            engines()[i] = std::move(engine).value();
+            files()[i] = std::make_unique<test::FamilyFiles>(
+                std::string("next-") + kMerges[i], test::llava_family_text(),
+                test::random_mmproj(test::next_family_vision(kMerges[i])));
+            engines()[i] = files()[i]->load();
         }
     }
     static void TearDownTestSuite() {
         for (auto& engine : engines()) engine.reset();
-        std::filesystem::remove(prefix() + "-text.gguf");
-        for (std::size_t i = 0; i < kMerges.size(); ++i) std::filesystem::remove(vision_path(i));
+        for (auto& both : files()) both.reset();
     }
     static constexpr std::array<const char*, 3> kMerges = {"spatial_unpad", "spatial", "flat"};
     static constexpr std::size_t kUnpad = 0;
     static constexpr std::size_t kSpatial = 1;
     static constexpr std::size_t kFlat = 2;
 
-    static std::string vision_path(std::size_t merge) { return prefix() + "-" + kMerges[merge] + ".gguf"; }
-    static std::string& prefix() {
-        static std::string path;
-        return path;
+    static std::string vision_path(std::size_t merge) { return files()[merge]->vision(); }
+    static std::array<std::unique_ptr<test::FamilyFiles>, 3>& files() {
+        static std::array<std::unique_ptr<test::FamilyFiles>, 3> all;
+        return all;
     }
     static std::array<std::unique_ptr<Engine>, 3>& engines() {
         static std::array<std::unique_ptr<Engine>, 3> all;
         return all;
     }
 
-    AskRequest request() const {
-        AskRequest request;
-        request.images = {{{}, picture_}};
-        request.question = "How many cups are on the table?";
-        request.generation.max_tokens = 2;
-        request.want_logits = true;
-        return request;
-    }
+    [[nodiscard]] AskRequest request() const { return test::question_about(picture_); }
     static Answer ask(const AskRequest& request, std::size_t merge = kUnpad) {
-        auto answer = engines()[merge]->ask(request);
-        EXPECT_TRUE(answer.ok()) << answer.status().message();
-        return answer.ok() ? std::move(answer).value() : Answer();
+        return test::answer_of(*engines()[merge], request);
     }
     // Line breaks whose row has one of these tokens.
     static std::size_t lines_of(const std::vector<TokenIndex>& kept) {
@@ -148,30 +118,6 @@ TEST_F(LlavaNextTest, AnOrderThatIsAskedForIsThatOfAFileWithIt) {
     }
 }
 
-TEST_F(LlavaNextTest, KeepingEverythingIsNoMethodBitForBit) {
-    for (std::size_t merge = 0; merge < kMerges.size(); ++merge) {
-        for (const bool fusion : {false, true}) {
-            AskRequest none = request();
-            none.use_fusion = fusion;
-            none.budget = {BudgetSpec::Kind::None, 0};
-            const Answer without = ask(none, merge);
-            for (const std::string method : {"clasp", "clasp+", "fastv"}) {
-                AskRequest all = none;
-                all.budget = {};
-                all.method = method;
-                all.forced_stages = {{1, 200}, {3, 200}};
-                EXPECT_EQ(ask(all, merge).logits, without.logits) << kMerges[merge] << ' ' << method;
-            }
-        }
-        AskRequest vanilla = request();
-        vanilla.vanilla = true;
-        AskRequest plain = request();
-        plain.use_fusion = false;
-        plain.budget = {BudgetSpec::Kind::None, 0};
-        EXPECT_EQ(ask(vanilla, merge).logits, ask(plain, merge).logits);
-    }
-}
-
 // The pieces cut by hand, the original tower in plain loops, the rows put together as the authors' code
 // does it.
 TEST_F(LlavaNextTest, RowsAreThoseOfASlowReference) {
@@ -187,7 +133,7 @@ TEST_F(LlavaNextTest, RowsAreThoseOfASlowReference) {
     ASSERT_TRUE(planned.ok());
     const auto seen = engine::prepare_images(*planned, seeing, **session, nullptr);
     ASSERT_TRUE(seen.ok()) << seen.status().message();
-    const auto text = model::TextModel::load(prefix() + "-text.gguf", *compute);
+    const auto text = model::TextModel::load(files()[kUnpad]->text(), *compute);
     ASSERT_TRUE(text.ok());
     std::int32_t next_line = 0;
     const auto arranged = engine::arrange_image(seen->images[0], false, **vision, **text, next_line);
@@ -195,7 +141,7 @@ TEST_F(LlavaNextTest, RowsAreThoseOfASlowReference) {
     ASSERT_EQ(arranged->parts.size(), 1U);
     const engine::PromptPart& part = arranged->parts[0];
 
-    const std::string file = test::random_mmproj(tower("spatial_unpad"));
+    const std::string file = test::random_mmproj(test::next_family_vision());
     const auto reader = model::GgufReader::parse(test::bytes_of(file));
     ASSERT_TRUE(reader.ok());
     const test::ReferenceVit reference(*reader);
@@ -245,7 +191,7 @@ TEST_F(LlavaNextTest, RowsAreThoseOfASlowReference) {
 TEST_F(LlavaNextTest, ALineBreakLivesIffAPatchOfItsRowDoes) {
     auto compute = model::Compute::create({.n_threads = 1, .use_gpu = false});
     const auto vision = model::VisionModel::load(vision_path(kUnpad), {}, *compute);
-    const auto text = model::TextModel::load(prefix() + "-text.gguf", *compute);
+    const auto text = model::TextModel::load(files()[kUnpad]->text(), *compute);
     ASSERT_TRUE(vision.ok() && text.ok());
     std::mt19937 random(3);
     for (int round = 0; round < 60; ++round) {
@@ -301,42 +247,93 @@ TEST_F(LlavaNextTest, StagesCarryLineBreaksAndScoreNone) {
     }
 }
 
-// ---- Methods, budgets, memory ----
+// ---- Line breaks as patches ----
 
-TEST_F(LlavaNextTest, MethodsAnswerOrSayWhatTilesDoNotAllow) {
-    std::set<std::string> refused;
-    for (const methods::Method& method : methods::all_methods()) {
-        SCOPED_TRACE(method.name);
-        for (const std::size_t merge : {kUnpad, kFlat}) {
-            AskRequest pruned = request();
-            pruned.method = std::string(method.name);
-            pruned.budget = {BudgetSpec::Kind::Tokens, 28};
-            pruned.generation.max_tokens = 1;
-            const auto answer = engines()[merge]->ask(pruned);
-            if (!answer.ok()) {
-                EXPECT_EQ(answer.status().code(), Code::Unsupported) << answer.status().message();
-                EXPECT_THAT(answer.status().message(),
-                            testing::AnyOf(HasSubstr("cut into several pieces"), HasSubstr("as one grid")));
-                refused.insert(std::string(method.name));
-                continue;
-            }
-            EXPECT_FALSE(refused.contains(std::string(method.name)));
-            const std::vector<TokenIndex>& kept = answer->stages.back().kept;
-            EXPECT_LT(kept.size(), answer->tokens.visual);
-            if (merge == kUnpad && answer->stages.back().n_class_tokens == 0) {
-                EXPECT_EQ(answer->tokens.final, kept.size() + lines_of(kept));
-            }
+// The same prompt: only who may choose what differs.
+TEST_F(LlavaNextTest, AsPatchesLineBreaksAreTokensOfTheSamePrompt) {
+    AskRequest vanilla = request();
+    vanilla.vanilla = true;
+    const Answer carried = ask(vanilla);
+    vanilla.detail.newline = "as-patch";
+    const Answer patches = ask(vanilla);
+    EXPECT_EQ(patches.logits, carried.logits);
+    EXPECT_EQ(patches.tokens.visual, kVisual + kRows);
+    EXPECT_EQ(patches.tokens.entering, carried.tokens.entering);
+    EXPECT_EQ(patches.layouts[0].n_fixed, 0U);
+    EXPECT_TRUE(patches.layouts[0].regions[1].has_breaks);
+    vanilla.detail.newline = "carried";
+    EXPECT_EQ(ask(vanilla).tokens.visual, kVisual);
+    // Other orders have no line breaks, so there is nothing to treat.
+    vanilla.detail.newline = "as-patch";
+    EXPECT_EQ(ask(vanilla, kSpatial).tokens.visual, kOverview + 64);
+}
+
+TEST_F(LlavaNextTest, AsPatchesLineBreaksAreChosenAndCounted) {
+    const auto is_break = [](TokenIndex token) {
+        return token >= kOverview && (token - kOverview) % (kColumns + 1) == kColumns;
+    };
+    std::size_t n_breaks = 0;
+    for (const std::string method : {"clasp", "clasp+", "random", "uniform", "fastv", "divprune"}) {
+        SCOPED_TRACE(method);
+        AskRequest pruned = request();
+        pruned.method = method;
+        pruned.detail.newline = "as-patch";
+        pruned.generation.max_tokens = 1;
+        pruned.budget = {BudgetSpec::Kind::Tokens, 30};
+        const Answer answer = ask(pruned);
+        const std::vector<TokenIndex>& kept = answer.stages.back().kept;
+        EXPECT_LT(kept.back(), kVisual + kRows);
+        EXPECT_EQ(answer.tokens.final, kept.size()) << "nothing is carried";
+        for (const TokenIndex token : kept) {
+            if (is_break(token)) ++n_breaks;
         }
     }
-    // One pass of the encoder, its one class token, or one grid is what these are made of.
-    EXPECT_THAT(refused,
-                testing::UnorderedElementsAre("btp", "ficoco-v", "mustdrop", "nuwa", "prumerge", "prumerge+",
-                                              "tome", "uniform-grid", "uniform-pool", "visionzip"));
-    AskRequest zipped = request();
-    zipped.method = "visionzip";
-    zipped.method_options = {"class-token=drop"};
-    zipped.budget = {BudgetSpec::Kind::Tokens, 28};
-    EXPECT_LT(ask(zipped).stages.back().kept.size(), kVisual);
+    EXPECT_GT(n_breaks, 0U);
+    EXPECT_LT(n_breaks, 6 * kRows);
+}
+
+TEST_F(LlavaNextTest, AsPatchesLineBreaksHaveNoEncoderRow) {
+    AskRequest pruned = request();
+    pruned.detail.newline = "as-patch";
+    pruned.method = "fastervlm";
+    pruned.budget = {BudgetSpec::Kind::Tokens, 30};
+    const auto refused = engines()[kUnpad]->ask(pruned);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.status().code(), Code::Unsupported);
+    EXPECT_THAT(refused.status().message(), HasSubstr("line breaks that are treated as patches have none"));
+    pruned.detail.newline = "dropped";
+    EXPECT_THAT(engines()[kUnpad]->ask(pruned).status().message(),
+                HasSubstr("no way to treat line breaks called 'dropped'; there are carried and as-patch"));
+}
+
+// What a budget counts is what a method chooses from.
+TEST_F(LlavaNextTest, AsPatchesAPercentageCountsLineBreaks) {
+    AskRequest pruned = request();
+    pruned.method = "clasp";
+    pruned.detail.newline = "as-patch";
+    pruned.budget = {BudgetSpec::Kind::Percent, 50};
+    EXPECT_NEAR(ask(pruned).tokens.average, (kVisual + kRows) / 2.0, 0.5);
+}
+
+// ---- Methods, budgets, memory ----
+
+// What a method keeps brings the line breaks of its rows, wherever it acts.
+TEST_F(LlavaNextTest, MethodsBeforeTheDecoderCarryLineBreaks) {
+    std::size_t n_before = 0;
+    for (const std::string method : {"visionzip", "fastervlm", "hired", "divprune", "vispruner", "clasp"}) {
+        SCOPED_TRACE(method);
+        AskRequest pruned = request();
+        pruned.method = method;
+        if (method == "visionzip") pruned.method_options = {"class-token=drop"};
+        pruned.budget = {BudgetSpec::Kind::Tokens, 28};
+        pruned.generation.max_tokens = 1;
+        const Answer answer = ask(pruned);
+        const std::vector<TokenIndex>& kept = answer.stages.back().kept;
+        EXPECT_LT(kept.size(), kVisual);
+        EXPECT_EQ(answer.tokens.final, kept.size() + lines_of(kept));
+        if (answer.stages.back().site == "before") ++n_before;
+    }
+    EXPECT_EQ(n_before, 5U);
 }
 
 // The published schedules by the picture's own number of tokens: 2304 of 640 x 480 in a 32-layer decoder.
@@ -390,29 +387,6 @@ TEST_F(LlavaNextTest, APercentageIsOfTheRealTokens) {
     sum += static_cast<double>(alive * (8 - layer));
     EXPECT_NEAR(sum / 8.0, kVisual / 2.0, 0.5) << "line breaks are not part of the budget";
     EXPECT_GT(answer.tokens.average, kVisual / 2.0) << "but of what is reported";
-}
-
-TEST_F(LlavaNextTest, LayersOfAllTilesAreRemembered) {
-    AskRequest asked = request();
-    asked.budget = {BudgetSpec::Kind::Percent, 50};
-    const auto load = [&](std::size_t cached) {
-        auto engine = Engine::load({.model = prefix() + "-text.gguf",
-                                    .mmproj = vision_path(kUnpad),
-                                    .n_threads = 1,
-                                    .cached_images = cached});
-        EXPECT_TRUE(engine.ok()) << engine.status().message();
-        return std::move(engine).value();
-    };
-    const auto engine = load(2);
-    const auto first = engine->ask(asked);
-    const auto second = engine->ask(asked);
-    ASSERT_TRUE(first.ok() && second.ok());
-    EXPECT_EQ(first->cache_hit, false);
-    EXPECT_EQ(second->cache_hit, true);
-    EXPECT_EQ(second->logits, first->logits);
-    const auto fresh = load(0)->ask(asked);
-    ASSERT_TRUE(fresh.ok());
-    EXPECT_EQ(fresh->logits, first->logits);
 }
 
 TEST_F(LlavaNextTest, PicturesOfDifferentShapesShareARequest) {

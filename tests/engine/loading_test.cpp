@@ -8,6 +8,8 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "clasp/engine.h"
 #include "engine/executor.h"
@@ -95,8 +97,11 @@ TEST(Cache, FeaturesOfAnotherGridAreEncodedAgain) {
         return answer.ok() ? std::move(answer).value() : Answer();
     };
     const Answer fresh = ask();
-    ASSERT_EQ(std::distance(fs::directory_iterator(cache), fs::directory_iterator()), 1);
-    const fs::path file = fs::directory_iterator(cache)->path();
+    fs::path file;
+    for (const auto& entry : fs::directory_iterator(cache)) {
+        if (entry.path().extension() == kFeatureSuffix) file = entry.path();
+    }
+    ASSERT_FALSE(file.empty());
     EXPECT_EQ(ask().timings.encode_ms, 0.0) << "found in the cache";
 
     // A sound file under the right name, of another tower's shape.
@@ -116,6 +121,23 @@ TEST(Cache, FeaturesOfAnotherGridAreEncodedAgain) {
     fs::remove_all(cache);
     fs::remove(text);
     fs::remove(vision);
+}
+
+TEST(Log, WhatLibllamaSaysWhileLoadingReachesTheSinkOfThatEngine) {
+    const std::string text = scratch("-logged.gguf");
+    ASSERT_TRUE(test::write_random_llama(text, {.n_layers = 1}));
+    std::vector<std::string> lines;
+    EngineOptions options = {.model = text, .n_threads = 1, .use_gpu = false};
+    options.log = [&lines](LogLevel level, std::string_view line) {
+        if (level == LogLevel::Debug) lines.emplace_back(line);
+    };
+    ASSERT_TRUE(Engine::load(options).ok());
+    EXPECT_THAT(lines, testing::Contains(HasSubstr("llama.cpp: ")));
+    const std::size_t n_lines = lines.size();
+    options.log = {};
+    ASSERT_TRUE(Engine::load(options).ok());
+    EXPECT_EQ(lines.size(), n_lines) << "another engine's";
+    fs::remove(text);
 }
 
 // ggml divides long attention among its threads: rounding must not show how many there are.

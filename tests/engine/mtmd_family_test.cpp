@@ -2,7 +2,6 @@
 // and libllama, and what must hold whatever encodes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstddef>
 #include <filesystem>
@@ -15,8 +14,8 @@
 #include "clasp/inspect.h"
 #include "model/mtmd_library.h"
 #include "model/vision_model.h"
-#include "siglip_fixture.h"
 #include "support/decoder_case.h"
+#include "support/family_files.h"
 #include "support/greedy_answer.h"
 #include "support/llama_oracle.h"
 #include "support/mtmd_oracle.h"
@@ -25,6 +24,7 @@
 namespace clasp {
 namespace {
 
+using test::picture;
 using testing::Contains;
 using testing::HasSubstr;
 
@@ -46,16 +46,6 @@ static_assert(offsetof(model::MtmdPart, bitmap) == offsetof(mtmd_input_part, bit
 static_assert(static_cast<int>(model::MtmdChunkType::Text) == MTMD_INPUT_CHUNK_TYPE_TEXT);
 static_assert(static_cast<int>(model::MtmdChunkType::Image) == MTMD_INPUT_CHUNK_TYPE_IMAGE);
 
-test::MmprojSpec mtmd_vision(const std::string& projector_type) {
-    test::MmprojSpec spec = test::smolvlm_mmproj();
-    spec.projector_type = projector_type;
-    spec.image_size = 64;  // 8 x 8 tokens
-    spec.merge = spec.longest_side = 0;
-    spec.swapped_ffn_names = false;
-    spec.n_blocks = 3;
-    return spec;
-}
-
 class MtmdFamily : public testing::Test {
    protected:
     void SetUp() override {
@@ -65,36 +55,22 @@ class MtmdFamily : public testing::Test {
             GTEST_SKIP() << library.status().message();
         }
         ASSERT_TRUE(library.ok()) << library.status().message();
-        prefix_ = std::string(test::scratch_dir()) + "/janus-" + std::to_string(getpid());
-        test::RandomLlama text = siglip_text(SiglipFamily::SmolVlm);
-        ASSERT_TRUE(test::write_random_llama(text_path(), text));
-        std::ofstream(vision_path(), std::ios::binary) << test::random_mmproj(mtmd_vision("janus_pro"));
-        auto engine = Engine::load({.model = text_path(), .mmproj = vision_path(), .n_threads = 1});
-        ASSERT_TRUE(engine.ok()) << engine.status().message();
-        engine_ = std::move(engine).value();
+        files_ = std::make_unique<test::FamilyFiles>(test::family_model("Libmtmd"));
+        engine_ = files_->load({.kernels = "ggml"});  // numbers are compared with libllama's
+        ASSERT_NE(engine_, nullptr);
     }
-    void TearDown() override {
-        std::filesystem::remove(text_path());
-        std::filesystem::remove(vision_path());
-    }
-    [[nodiscard]] std::string text_path() const { return prefix_ + "-text.gguf"; }
-    [[nodiscard]] std::string vision_path() const { return prefix_ + "-mmproj.gguf"; }
+    [[nodiscard]] std::string text_path() const { return files_->text(); }
+    [[nodiscard]] std::string vision_path() const { return files_->vision(); }
 
     AskRequest request() const {
-        AskRequest request;
-        request.images = {{{}, picture_}};
+        AskRequest request = test::question_about(picture_);
         request.question = "how many cups and how many plates are on the table in the middle?";
         request.generation.max_tokens = 4;
-        request.want_logits = true;
         return request;
     }
-    Answer ask(const AskRequest& request) const {
-        auto answer = engine_->ask(request);
-        EXPECT_TRUE(answer.ok()) << answer.status().message();
-        return answer.ok() ? std::move(answer).value() : Answer();
-    }
+    Answer ask(const AskRequest& request) const { return test::answer_of(*engine_, request); }
 
-    std::string prefix_;
+    std::unique_ptr<test::FamilyFiles> files_;
     std::unique_ptr<Engine> engine_;
     std::string picture_ = picture(1, 120, 90);
 };
@@ -160,8 +136,8 @@ TEST_F(MtmdFamily, TokensArePrunedLikeAnyOther) {
 
 // Where the tokens of such a picture lie is not known.
 TEST_F(MtmdFamily, PicturesOfAnyShapeHaveTokensWithoutPlaces) {
-    const std::string path = prefix_ + "-phi4.gguf";
-    std::ofstream(path, std::ios::binary) << test::random_mmproj(mtmd_vision("phi4"));
+    const std::string path = vision_path() + "-phi4.gguf";
+    std::ofstream(path, std::ios::binary) << test::random_mmproj(test::mtmd_family_vision("phi4"));
     const auto engine = Engine::load({.model = text_path(), .mmproj = path, .n_threads = 1});
     ASSERT_TRUE(engine.ok()) << engine.status().message();
     AskRequest none = request();
@@ -210,7 +186,7 @@ TEST(MtmdLibrary, ThatIsNotThereIsNamedWithTheCommandThatBuildsIt) {
 }
 
 TEST(MtmdTowerFile, MessagesNameTheProblem) {
-    std::string file = test::random_mmproj(mtmd_vision("janus_pro"));
+    std::string file = test::random_mmproj(test::mtmd_family_vision("janus_pro"));
     const std::size_t at = file.find("mm.1.bias");
     ASSERT_NE(at, std::string::npos);
     file[at] = 'X';

@@ -4,20 +4,17 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
-#include <set>
+#include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "clasp/conversation.h"
 #include "clasp/engine.h"
-#include "clasp/schedule.h"
 #include "engine/arranged_image.h"
-#include "engine_fixture.h"
-#include "methods/method.h"
+#include "support/family_files.h"
 #include "support/qwen_pair.h"
 #include "support/reference_qwen.h"
 #include "support/vision_fixture.h"
@@ -25,6 +22,7 @@
 namespace clasp {
 namespace {
 
+using test::picture;
 using test::QwenKind;
 using testing::HasSubstr;
 
@@ -35,39 +33,26 @@ constexpr std::size_t kQwenVisual = kQwenRows * kQwenColumns;
 class QwenVlTest : public testing::Test {
    protected:
     static constexpr std::array kKinds = {QwenKind::Qwen2, QwenKind::Qwen25, QwenKind::Qwen3};
+    static constexpr std::array kFamilies = {"Qwen2Vl", "Qwen25Vl", "Qwen3Vl"};
     static constexpr std::size_t kTwo = 0;
     static constexpr std::size_t kTwoAndAHalf = 1;
     static constexpr std::size_t kThree = 2;
 
     static void SetUpTestSuite() {
-        prefix() = std::string(test::scratch_dir()) + "/qwen-" + std::to_string(getpid());
         for (std::size_t i = 0; i < kKinds.size(); ++i) {
-            const test::RandomLlama text = test::qwen_text(kKinds[i]);
-            ASSERT_TRUE(test::write_random_llama(text_path(i), text));
-            std::ofstream out(vision_path(i), std::ios::binary);
-            test::write_random_qwen_mmproj(test::qwen_vision(kKinds[i], text), out);
-            out.close();
-            auto engine = Engine::load({.model = text_path(i), .mmproj = vision_path(i), .n_threads = 1});
-            ASSERT_TRUE(engine.ok()) << engine.status().message();
-            engines()[i] = std::move(engine).value();
+            files()[i] = std::make_unique<test::FamilyFiles>(test::family_model(kFamilies[i]));
+            engines()[i] = files()[i]->load();
         }
     }
     static void TearDownTestSuite() {
-        for (std::size_t i = 0; i < kKinds.size(); ++i) {
-            engines()[i].reset();
-            std::filesystem::remove(text_path(i));
-            std::filesystem::remove(vision_path(i));
-        }
+        for (auto& engine : engines()) engine.reset();
+        for (auto& both : files()) both.reset();
     }
-    static std::string text_path(std::size_t kind) {
-        return prefix() + "-" + std::to_string(kind) + "-text.gguf";
-    }
-    static std::string vision_path(std::size_t kind) {
-        return prefix() + "-" + std::to_string(kind) + "-mmproj.gguf";
-    }
-    static std::string& prefix() {
-        static std::string path;
-        return path;
+    static std::string text_path(std::size_t kind) { return files()[kind]->text(); }
+    static std::string vision_path(std::size_t kind) { return files()[kind]->vision(); }
+    static std::array<std::unique_ptr<test::FamilyFiles>, kKinds.size()>& files() {
+        static std::array<std::unique_ptr<test::FamilyFiles>, kKinds.size()> all;
+        return all;
     }
     static std::array<std::unique_ptr<Engine>, kKinds.size()>& engines() {
         static std::array<std::unique_ptr<Engine>, kKinds.size()> all;
@@ -75,18 +60,9 @@ class QwenVlTest : public testing::Test {
     }
 
     static std::size_t n_visual(std::size_t kind) { return kind == kThree ? 72 : kQwenVisual; }
-    AskRequest request() const {
-        AskRequest request;
-        request.images = {{{}, picture_}};
-        request.question = "how many cups are on the table";
-        request.generation.max_tokens = 2;
-        request.want_logits = true;
-        return request;
-    }
+    [[nodiscard]] AskRequest request() const { return test::question_about(picture_); }
     static Answer ask(const AskRequest& request, std::size_t kind = kTwoAndAHalf) {
-        auto answer = engines()[kind]->ask(request);
-        EXPECT_TRUE(answer.ok()) << answer.status().message();
-        return answer.ok() ? std::move(answer).value() : Answer();
+        return test::answer_of(*engines()[kind], request);
     }
 
     std::string picture_ = picture(1, 168, 140);
@@ -119,32 +95,6 @@ TEST_F(QwenVlTest, HowFinelyPicturesAreSeenIsAChoice) {
     asked.detail = {.min_tokens = 20000};
     EXPECT_THAT(engines()[0]->ask(asked).status().message(),
                 HasSubstr("at least 20000 and at most 16384 tokens"));
-}
-
-TEST_F(QwenVlTest, KeepingEverythingIsNoMethodBitForBit) {
-    for (std::size_t kind = 0; kind < kKinds.size(); ++kind) {
-        for (const bool fusion : {false, true}) {
-            AskRequest none = request();
-            none.use_fusion = fusion;
-            none.budget = {BudgetSpec::Kind::None, 0};
-            const Answer without = ask(none, kind);
-            for (const std::string method : {"clasp", "clasp+", "fastv"}) {
-                AskRequest all = none;
-                all.budget = {};
-                all.method = method;
-                all.forced_stages = {{1, 200}, {3, 200}};
-                EXPECT_EQ(ask(all, kind).logits, without.logits) << method;
-            }
-        }
-        AskRequest vanilla = request();
-        vanilla.vanilla = true;
-        AskRequest plain = request();
-        plain.use_fusion = false;
-        plain.budget = {BudgetSpec::Kind::None, 0};
-        EXPECT_EQ(ask(vanilla, kind).logits, ask(plain, kind).logits);
-        plain.use_fusion = true;
-        EXPECT_NE(ask(vanilla, kind).logits, ask(plain, kind).logits);
-    }
 }
 
 // The rows that enter the decoder: the original tower in plain loops, fused before its merger's norm.
@@ -249,7 +199,8 @@ TEST_F(QwenVlTest, DeepstackRowsGoWithTheirTokens) {
 
 // A text model and a vision file that disagree about such rows are no pair.
 TEST_F(QwenVlTest, PairsAgreeAboutDeepstack) {
-    const std::string path = prefix() + "-plain.gguf";
+    const std::string path =
+        std::string(test::scratch_dir()) + "/qwen-plain-" + std::to_string(getpid()) + ".gguf";
     test::RandomLlama plain = test::qwen_text(QwenKind::Qwen3);
     plain.n_deepstack = 0;
     ASSERT_TRUE(test::write_random_llama(path, plain));
@@ -286,27 +237,8 @@ TEST_F(QwenVlTest, PositionsOfWhatIsLeftStay) {
     EXPECT_EQ(none->parts[1].n_lost_before, 6) << "as many positions as the whole picture takes";
 }
 
-TEST_F(QwenVlTest, StagesKeepWhatTheySayAndAnswersDiffer) {
-    AskRequest vanilla = request();
-    vanilla.vanilla = true;
-    for (std::size_t kind = 0; kind < kKinds.size(); ++kind) {
-        for (const std::string method : {"clasp", "clasp+", "random", "fastv"}) {
-            SCOPED_TRACE(method);
-            AskRequest pruned = request();
-            pruned.method = method;
-            pruned.forced_stages = {{1, 12}, {3, 5}};
-            const Answer answer = ask(pruned, kind);
-            ASSERT_EQ(answer.stages.size(), 2U);
-            EXPECT_EQ(answer.stages[0].kept.size(), 12U);
-            EXPECT_EQ(answer.stages[1].kept.size(), 5U);
-            EXPECT_LT(answer.stages[1].kept.back(), n_visual(kind));
-            EXPECT_TRUE(std::includes(answer.stages[0].kept.begin(), answer.stages[0].kept.end(),
-                                      answer.stages[1].kept.begin(), answer.stages[1].kept.end()));
-            EXPECT_EQ(answer.tokens.final, 5U);
-            EXPECT_NE(answer.logits, ask(vanilla, kind).logits);
-        }
-    }
-    // Masses count: the same tokens, other numbers.
+// The same tokens, other numbers.
+TEST_F(QwenVlTest, MassesCount) {
     AskRequest light = request();
     light.method = "clasp";
     light.forced_stages = {{1, 6}};
@@ -317,74 +249,39 @@ TEST_F(QwenVlTest, StagesKeepWhatTheySayAndAnswersDiffer) {
     EXPECT_NE(ask(light).logits, ask(heavy).logits);
 }
 
-TEST_F(QwenVlTest, MethodsAnswerOrSayWhatTheModelLacks) {
-    std::set<std::string> refused;
-    for (const methods::Method& method : methods::all_methods()) {
-        SCOPED_TRACE(method.name);
-        AskRequest pruned = request();
-        pruned.method = std::string(method.name);
-        pruned.budget = {BudgetSpec::Kind::Tokens, 10};
-        pruned.generation.max_tokens = 1;
-        const auto answer = engines()[kTwoAndAHalf]->ask(pruned);
-        if (answer.ok()) {
-            EXPECT_LT(answer->stages.back().kept.size(), kQwenVisual);
-            continue;
-        }
-        EXPECT_EQ(answer.status().code(), Code::Unsupported) << answer.status().message();
-        EXPECT_THAT(answer.status().message(),
-                    testing::AnyOf(HasSubstr("class token"), HasSubstr("one token from 4")));
-        refused.insert(std::string(method.name));
-    }
-    EXPECT_FALSE(refused.contains("clasp"));
-    EXPECT_FALSE(refused.contains("fastv"));
-    EXPECT_TRUE(refused.contains("visionzip"));
-}
-
-TEST_F(QwenVlTest, PicturesOfDifferentShapesShareARequest) {
-    AskRequest both = request();
-    both.images = {{{}, picture_}, {{}, line_}};
-    both.method = "clasp";
-    both.forced_stages = {{2, 14}};
-    const Answer answer = ask(both);
-    ASSERT_EQ(answer.layouts.size(), 2U);
-    EXPECT_EQ(answer.tokens.entering, kQwenVisual + 8);
-    EXPECT_EQ(answer.stages[0].kept.size(), 14U);
-    both.vanilla = true;
-    both.method.clear();
-    both.forced_stages.clear();
-    const Answer one_way = ask(both);
-    std::swap(both.images[0], both.images[1]);
-    EXPECT_NE(ask(both).logits, one_way.logits);
-}
-
-TEST_F(QwenVlTest, ConversationsRememberPictures) {
-    const auto load = [&] {
-        return Engine::load({.model = text_path(kTwoAndAHalf),
-                             .mmproj = vision_path(kTwoAndAHalf),
-                             .n_threads = 1,
-                             .cached_images = 2})
-            .value();
+// A picture with transparency is seen as if somebody had laid it on white before.
+TEST_F(QwenVlTest, TransparencyLiesOnWhite) {
+    std::ifstream file(std::string(test::source_dir()) + "/tests/data/images/logo_rgba.png",
+                       std::ios::binary);
+    const std::string png((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    ASSERT_FALSE(png.empty());
+    const auto as_bmp = [&](Alpha alpha) {
+        const auto image =
+            decode_image({reinterpret_cast<const std::uint8_t*>(png.data()), png.size()}, {.alpha = alpha});
+        EXPECT_TRUE(image.ok()) << image.status().message();
+        const auto width = static_cast<std::uint32_t>(image->width);
+        const auto height = static_cast<std::uint32_t>(image->height);
+        EXPECT_EQ(width % 4, 0U);
+        // From the bottom up, blue first.
+        return test::make_bmp(width, height, [&](std::uint32_t i) -> std::uint32_t {
+            const std::uint32_t row = height - 1 - i / (3 * width);
+            const std::uint32_t pixel = row * width + i / 3 % width;
+            return image->rgb[pixel * 3 + 2 - i % 3];
+        });
     };
-    const auto engine = load();
-    Conversation conversation(*engine, "be brief");
-    const auto first = conversation.ask(request());
-    ASSERT_TRUE(first.ok()) << first.status().message();
-    AskRequest next = request();
-    next.images.clear();
-    next.question = "and what colour are they";
-    const auto second = conversation.ask(next);
-    ASSERT_TRUE(second.ok()) << second.status().message();
-    EXPECT_EQ(second->tokens.visual, kQwenVisual);
-    EXPECT_EQ(second->cache_hit, true);
-    EXPECT_GT(second->tokens.text, first->tokens.text);
-    AskRequest whole = next;
-    whole.history = {{Message::Role::System, {{.text = "be brief"}}},
-                     {Message::Role::User,
-                      {{.text = {}, .image = ImageSource{{}, picture_}}, {.text = request().question}}},
-                     {Message::Role::Assistant, {{.text = first->text}}}};
-    const auto again = load()->ask(whole);
-    ASSERT_TRUE(again.ok()) << again.status().message();
-    EXPECT_EQ(again->logits, second->logits);
+    const std::string on_white = as_bmp(Alpha::OnWhite);
+    const std::string dropped = as_bmp(Alpha::Drop);
+    ASSERT_NE(on_white, dropped);
+    for (std::size_t kind = 0; kind < kKinds.size(); ++kind) {
+        for (const Compat compat : {Compat::Original, Compat::LlamaCpp}) {
+            AskRequest transparent = test::question_about(png);
+            transparent.vanilla = true;
+            transparent.compat = compat;
+            AskRequest laid = transparent;
+            laid.images = {{{}, compat == Compat::Original ? on_white : dropped}};
+            EXPECT_EQ(ask(transparent, kind).logits, ask(laid, kind).logits) << kind;
+        }
+    }
 }
 
 TEST_F(QwenVlTest, ThreadsAreRefused) {

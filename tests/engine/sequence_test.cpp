@@ -165,10 +165,31 @@ TEST_F(SequenceOperations, CutBackIsAsIfTheTokensHadNeverBeenThere) {
     Sequence fresh = prompt(pruned_case());
     EXPECT_EQ(extend(sequence, {1, 2, 3}), extend(fresh, {1, 2, 3}));
 
-    EXPECT_EQ(sequence.cut_back(102).code(), Code::InvalidArgument);
+    EXPECT_EQ(sequence.cut_back(94).code(), Code::InvalidArgument) << "a token of the image";
     EXPECT_EQ(sequence.cut_back(107).code(), Code::InvalidArgument);
     EXPECT_TRUE(sequence.cut_back(106).ok()) << "nothing to forget";
     EXPECT_EQ(sequence.tokens().size(), 106U);
+}
+
+// Text behind an image is in every layer, so a prompt's own words can be taken back too.
+TEST_F(SequenceOperations, CutBackReachesTheEndOfTheImage) {
+    const SequenceCase of = pruned_case();
+    const auto words = of.prompt().parts().back().tokens;
+    Sequence whole = prompt(of);
+    Sequence sequence = prompt(of);
+    EXPECT_EQ(sequence.n_fixed(), 95U);
+    for (const std::size_t n : {100U, 95U}) {
+        ASSERT_TRUE(sequence.cut_back(n).ok());
+        EXPECT_EQ(sequence.n_prompt(), n);
+        EXPECT_EQ(sequence.room(), kRoom + 103 - static_cast<std::int32_t>(n));
+    }
+    extend(sequence, {words.begin(), words.end()});
+    ASSERT_EQ(std::vector(sequence.tokens().begin(), sequence.tokens().end()),
+              std::vector(whole.tokens().begin(), whole.tokens().end()));
+    EXPECT_LT(test::relative_distance(step(sequence, 40), step(whole, 40)), 5e-3);
+    ASSERT_TRUE(sequence.trim().ok());
+    EXPECT_EQ(sequence.room(), 0);
+    EXPECT_LT(sequence.kv_bytes(), whole.kv_bytes());
 }
 
 TEST_F(SequenceOperations, ExtendingByOneIsAStep) {

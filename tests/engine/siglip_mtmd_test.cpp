@@ -7,14 +7,18 @@
 #include <vector>
 
 #include "clasp/image.h"
-#include "siglip_fixture.h"
 #include "support/decoder_case.h"
+#include "support/family_files.h"
 #include "support/greedy_answer.h"
 #include "support/llama_oracle.h"
 #include "support/mtmd_oracle.h"
 
 namespace clasp {
 namespace {
+
+using test::picture;
+
+enum class SiglipFamily : std::uint8_t { SmolVlm, Gemma3 };
 
 // As the template of each family writes a question about pictures.
 std::string prompt_of(SiglipFamily family, std::size_t n_pictures, const std::string& question) {
@@ -29,8 +33,16 @@ class SiglipMtmd : public testing::TestWithParam<std::tuple<SiglipFamily, ggml_t
 
 TEST_P(SiglipMtmd, AnswersAgree) {
     const auto& [family, type] = GetParam();
-    const SiglipFiles files(family, type);
-    const auto engine = files.load();
+    const bool is_smolvlm = family == SiglipFamily::SmolVlm;
+    const test::RandomLlama spec =
+        is_smolvlm ? test::smolvlm_family_text(type) : test::gemma3_family_text(type);
+    const auto width = static_cast<std::size_t>(spec.width);
+    const test::MmprojSpec tower =
+        is_smolvlm ? test::smolvlm_family_vision(width) : test::gemma3_family_vision(width);
+    const test::FamilyFiles files(std::string(is_smolvlm ? "smolvlm-" : "gemma3-") + ggml_type_name(type),
+                                  spec, test::random_mmproj(tower));
+    // Numbers are compared with libllama's.
+    const auto engine = files.load({.vision_weights = "file", .kernels = "ggml"});
     ASSERT_NE(engine, nullptr);
     const auto text = model::TextModel::load(
         files.text(), *model::Compute::create({.n_threads = 1, .use_gpu = false}), {.repack = false});
@@ -66,7 +78,7 @@ TEST_P(SiglipMtmd, AnswersAgree) {
         ASSERT_TRUE(answer.ok()) << answer.status().message();
 
         const std::vector<test::MtmdOracle::Chunk> chunks =
-            oracle.see_prompt(prompt_of(family, sizes.size(), question), images, files.width());
+            oracle.see_prompt(prompt_of(family, sizes.size(), question), images, width);
         ASSERT_FALSE(chunks.empty());
         std::vector<engine::PromptPart> parts;
         std::size_t n_text = 0;
@@ -74,7 +86,7 @@ TEST_P(SiglipMtmd, AnswersAgree) {
         for (const auto& chunk : chunks) {
             parts.push_back({.tokens = chunk.text, .embeddings = chunk.rows});
             n_text += chunk.text.size();
-            n_visual += chunk.rows.size() / files.width();
+            n_visual += chunk.rows.size() / width;
         }
         EXPECT_EQ(answer->tokens.visual, n_visual);
         EXPECT_EQ(answer->tokens.text, n_text);

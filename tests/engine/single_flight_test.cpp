@@ -14,12 +14,13 @@ namespace {
 
 using engine::FeatureCache;
 using engine::FeatureKey;
+using engine::SharedGroup;
 using engine::SharedLayers;
 using engine::SingleFlight;
 
 const FeatureKey kKey(64, 'a');
 
-bool any(const model::VisionLayers& /*layers*/) {
+bool any(const SharedGroup& /*layers*/) {
     return true;
 }
 
@@ -28,7 +29,7 @@ TEST(SingleFlight, OneEncodesAndTheOthersGetWhatItGives) {
     auto first = flights.join(kKey, any, nullptr);
     ASSERT_TRUE(first.ok());
     ASSERT_NE(first->mine, nullptr);
-    const auto layers = std::make_shared<const model::VisionLayers>();
+    const SharedGroup layers = {std::make_shared<const model::VisionLayers>()};
     std::atomic<int> n_got{0};
     std::vector<std::thread> others;
     for (int i = 0; i < 4; ++i) {
@@ -69,10 +70,10 @@ TEST(SingleFlight, WhatIsNotEnoughIsEncodedAgain) {
     std::atomic<bool> took_over{false};
     std::thread second([&] {
         const auto ticket = flights.join(
-            kKey, [](const model::VisionLayers&) { return false; }, nullptr);
+            kKey, [](const SharedGroup&) { return false; }, nullptr);
         took_over = ticket.ok() && ticket->mine != nullptr;
     });
-    first->mine->land(std::make_shared<const model::VisionLayers>());
+    first->mine->land({std::make_shared<const model::VisionLayers>()});
     first->mine.reset();
     second.join();
     EXPECT_TRUE(took_over);

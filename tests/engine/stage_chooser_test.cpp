@@ -45,13 +45,14 @@ class TwoImages : public testing::Test {
         }
     }
 
-    StageChooser chooser(std::vector<std::size_t> keep, MassRule mass) const {
+    StageChooser chooser(std::vector<std::size_t> keep, MassRule mass,
+                         std::vector<TokenIndex> step_ends = {}) const {
         StageChooserOptions options;
         options.run = run_.get();
         options.mass = mass;
         options.keep = std::move(keep);
         const GramView view = {gram_.data(), kTokens, kTokens};
-        const ChooserImage image = {.n_tokens = kTokens, .gram = view};
+        const ChooserImage image = {.n_tokens = kTokens, .gram = view, .step_ends = std::move(step_ends)};
         return {options, {image, image}, nullptr};
     }
 
@@ -80,6 +81,19 @@ TEST_F(TwoImages, ShareAStageAndKeepTheirOwnIndices) {
     ASSERT_EQ(both.reports().size(), 1U);
     EXPECT_EQ(both.reports()[0].layer, 1U);
     EXPECT_EQ(both.reports()[0].pivots, choice->kept);
+}
+
+// Clips of three steps of two tokens each: every step keeps one, whatever the scores of others.
+TEST_F(TwoImages, StepsKeepTheirShares) {
+    StageChooser both = chooser({6}, MassRule::Nearest, {2, 4, 6});
+    const auto choice = both.choose(view(0));
+    ASSERT_TRUE(choice.ok());
+    EXPECT_EQ(choice->kept, (std::vector<TokenIndex>{0, 3, 5, 6, 9, 11}));
+    EXPECT_EQ(choice->masses, std::vector<float>(6, 2.0F)) << "masses stay in their step";
+    live_ = choice->kept;
+    scores_ = {1, 2, 3, 4, 5, 6};
+    StageChooser again = chooser({6, 3}, MassRule::None, {2, 4, 6});
+    EXPECT_EQ(again.choose(view(1))->kept.size(), 3U);
 }
 
 TEST_F(TwoImages, MassesStayInTheirImageAndAddUp) {

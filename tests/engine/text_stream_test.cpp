@@ -27,6 +27,25 @@ TEST(TextStream, ReplacesWhatIsNoText) {
     EXPECT_EQ(stream.finish(), "\xEF\xBF\xBD");
 }
 
+TEST(TextStream, KeepsWhiteSpaceWhereItIsToStay) {
+    TextStream stream({"stop"}, true);
+    EXPECT_EQ(stream.push(" a "), " a ");
+    EXPECT_EQ(stream.push("\n st"), "\n ");
+    EXPECT_EQ(stream.push("op x"), "");
+    EXPECT_EQ(stream.finish(), "");
+    EXPECT_EQ(stream.stop_text(), "stop");
+}
+
+TEST(TextStream, NamesTheStopTextThatCameFirst) {
+    for (const auto& [text, stop] : std::vector<std::pair<std::string, std::string>>{
+             {"abcd", "bc"}, {"xcdy", "cd"}, {"abxx", ""}, {"zabcd", "bc"}}) {
+        TextStream stream({"cd", "bc", "bcd"});
+        stream.push(text);
+        stream.finish();
+        EXPECT_EQ(stream.stop_text(), stop) << text;
+    }
+}
+
 TEST(TextStream, LeavesOutWhiteSpaceAtTheEnds) {
     TextStream stream;
     EXPECT_EQ(stream.push("  "), "");

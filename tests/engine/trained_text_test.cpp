@@ -1,16 +1,19 @@
 // Questions in text to a trained model, where scripts/fetch-tinyllama has put it: our own graphs answer as
-// libllama does, token by token. With ggml's products that is so to the bit; with our own, which round what
-// they multiply in another way, wherever two answers are not about equally likely, and with the same
-// likelihood of text.
+// libllama does, token by token. With ggml's products, and with ours of Q4_0, that is so to the bit but for
+// the head; of other types, whose sums we add in another order, wherever two answers are not about equally
+// likely, and with the same likelihood of text.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -76,6 +79,34 @@ LlamaPointer load_by_libllama(const std::string& file) {
     return {llama_model_load_from_file(file.c_str(), params), llama_model_free};
 }
 
+// Who reads a prompt and then a token at a time; both return the logits of what could come next.
+struct Reader {
+    std::function<std::vector<float>(std::span<const PromptPart>)> prefill;
+    std::function<std::vector<float>(std::int32_t)> step;
+};
+
+Reader our_graphs(const std::shared_ptr<const model::TextModel>& model) {
+    const std::shared_ptr<Executor> executor = std::move(Executor::create(model)).value();
+    const auto sequence = std::make_shared<Sequence>(std::move(Sequence::create(model)).value());
+    return {[=](std::span<const PromptPart> parts) {
+                auto prefill = executor->prefill(*sequence, {.parts = parts, .room = kTokens});
+                EXPECT_TRUE(prefill.ok()) << prefill.status().message();
+                return prefill.ok() ? prefill->logits : std::vector<float>();
+            },
+            [=](std::int32_t token) {
+                const auto next = executor->step(*sequence, token);
+                EXPECT_TRUE(next.ok()) << next.status().message();
+                return next.ok() ? std::vector<float>(next->begin(), next->end()) : std::vector<float>();
+            }};
+}
+
+Reader libllama(const model::TextModel& model, llama_model* loaded) {
+    const auto oracle =
+        std::make_shared<test::LlamaOracle>(model, 512, static_cast<std::int32_t>(kThreads), loaded);
+    return {[=](std::span<const PromptPart> parts) { return oracle->prefill(parts); },
+            [=](std::int32_t token) { return oracle->decode(token); }};
+}
+
 struct Comparison {
     float largest_difference = 0.0F;  // of logits
     float largest_gap = 0.0F;         // between libllama's two best where it would have said something else
@@ -83,26 +114,24 @@ struct Comparison {
     std::size_t n_others = 0;  // tokens that libllama would not have said
 };
 
-// Both read the same prompt, made by our chat template; libllama, which loads the file by itself, is then fed
-// our tokens.
-void compare_answers(const std::shared_ptr<const model::TextModel>& model, llama_model* loaded,
+std::ostream& operator<<(std::ostream& out, const Comparison& seen) {
+    return out << seen.n_others << " of " << seen.n_tokens << " tokens, where libllama's two best are up to "
+               << seen.largest_gap << " apart; logits differ by up to " << seen.largest_difference;
+}
+
+// Both read the same prompt, made by our chat template; libllama is then fed the other's tokens.
+void compare_answers(const model::TextModel& model, const Reader& one, const Reader& libllama,
                      const char* question, Comparison& seen) {
-    const auto executor = Executor::create(model);
-    ASSERT_TRUE(executor.ok()) << executor.status().message();
-    test::LlamaOracle oracle(*model, 512, static_cast<std::int32_t>(kThreads), loaded);
     const std::array<Message, 1> messages = {Message{Message::Role::User, {{.text = question}}}};
-    const auto prompt = build_prompt(*model, messages);
+    const auto prompt = build_prompt(model, messages);
     ASSERT_TRUE(prompt.ok()) << prompt.status().message();
     ASSERT_EQ(prompt->pieces.size(), 1U);
     const std::array<PromptPart, 1> parts = {PromptPart{.tokens = prompt->pieces[0].tokens}};
-    auto sequence = Sequence::create(model);
-    ASSERT_TRUE(sequence.ok()) << sequence.status().message();
-    const auto prefill = (*executor)->prefill(*sequence, {.parts = parts, .room = kTokens});
-    ASSERT_TRUE(prefill.ok()) << prefill.status().message();
-    std::vector<float> ours = prefill->logits;
-    std::vector<float> theirs = oracle.prefill(parts);
+    std::vector<float> ours = one.prefill(parts);
+    std::vector<float> theirs = libllama.prefill(parts);
     const std::size_t before = seen.n_tokens;
     for (std::size_t i = 0; i < kTokens; ++i) {
+        ASSERT_FALSE(ours.empty());
         ASSERT_EQ(theirs.size(), ours.size());
         const std::int32_t token = best(ours);
         for (std::size_t j = 0; j < ours.size(); ++j)
@@ -111,12 +140,10 @@ void compare_answers(const std::shared_ptr<const model::TextModel>& model, llama
             ++seen.n_others;
             seen.largest_gap = std::max(seen.largest_gap, gap(theirs));
         }
-        if (model->ends_generation(token)) break;
+        if (model.ends_generation(token)) break;
         ++seen.n_tokens;
-        const auto next = (*executor)->step(*sequence, token);
-        ASSERT_TRUE(next.ok()) << next.status().message();
-        ours.assign(next->begin(), next->end());
-        theirs = oracle.decode(token);
+        ours = one.step(token);
+        theirs = libllama.step(token);
     }
     EXPECT_GT(seen.n_tokens, before) << question;
 }
@@ -129,9 +156,9 @@ TEST_P(TrainedAnswers, AreThoseOfLibllama) {
     const LlamaPointer loaded = load_by_libllama(file_);
     ASSERT_NE(loaded, nullptr);
     Comparison seen;
-    compare_answers(*model, loaded.get(), kQuestions[GetParam()], seen);
-    EXPECT_EQ(seen.n_others, 0U) << kQuestions[GetParam()] << ": libllama's two best are " << seen.largest_gap
-                                 << " apart";
+    compare_answers(**model, our_graphs(*model), libllama(**model, loaded.get()), kQuestions[GetParam()],
+                    seen);
+    EXPECT_EQ(seen.n_others, 0U) << kQuestions[GetParam()] << ": " << seen;
     EXPECT_LT(seen.largest_difference, kTolerance) << kQuestions[GetParam()];
 }
 
@@ -155,6 +182,8 @@ TEST_F(TrainedText, TheEngineAnswersWithoutAVisionFile) {
 struct Quantised {
     const char* name;
     llama_ftype type;
+    float sure;  // the distance of libllama's two best from which on answers are the same
+    bool has_llamas_bits = false;
 };
 
 // The trained model's file has a type that stays with ggml, so it is quantised anew, by libllama.
@@ -164,7 +193,8 @@ class TrainedKernels : public TrainedText, public testing::WithParamInterface<Qu
         TrainedText::SetUp();
         if (IsSkipped()) return;
         const std::string source = file_;
-        file_ = std::string(test::scratch_dir()) + "/trained-" + GetParam().name + ".gguf";
+        file_ = std::string(test::scratch_dir()) + "/trained-" + GetParam().name + "-" +
+                std::to_string(::getpid()) + ".gguf";  // tests of one type may run at the same time
         ASSERT_TRUE(model::prepare_ggml().ok());
         llama_model_quantize_params params = llama_model_quantize_default_params();
         params.ftype = GetParam().type;
@@ -244,21 +274,29 @@ TEST_P(TrainedKernels, FindTextAsLikelyAsLibllamaDoes) {
     EXPECT_NEAR(ours / theirs, 1.0, 1e-3) << ours / n << " against " << theirs / n;
 }
 
-// Both round inputs to bytes, not in the same way, and 22 blocks amplify that: logits differ by up to 1.
-// About one token in a hundred is another one, where libllama's two best are near each other.
+// Q4_0 is multiplied with llama.cpp's bits, and short prompts attend with ggml's kernel, so answers are
+// libllama's. Of the other types the sums have another order; rounding to bytes in every layer amplifies
+// that, so that about one token in a hundred is another one, where two are nearly as likely.
 TEST_P(TrainedKernels, AnswerAsLibllamaDoesWhereItIsSure) {
     Comparison seen;
-    for (const char* question : kQuestions) compare_answers(model_, loaded_.get(), question, seen);
+    for (const char* question : kQuestions) {
+        compare_answers(*model_, our_graphs(model_), libllama(*model_, loaded_.get()), question, seen);
+    }
     RecordProperty("tokens", static_cast<int>(seen.n_tokens));
     RecordProperty("others", static_cast<int>(seen.n_others));
     RecordProperty("largest_gap", std::to_string(seen.largest_gap));
-    EXPECT_LT(seen.largest_gap, 0.5F) << "logits differ by at most " << seen.largest_difference;
-    EXPECT_LT(40 * seen.n_others, seen.n_tokens) << seen.n_others << " of " << seen.n_tokens << " tokens";
+    RecordProperty("largest_difference", std::to_string(seen.largest_difference));
+    EXPECT_LT(seen.largest_gap, GetParam().sure) << seen;
+    EXPECT_LT(50 * seen.n_others, seen.n_tokens) << seen;
+    if (GetParam().has_llamas_bits) {
+        EXPECT_LT(seen.largest_difference, kTolerance) << seen;
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, TrainedKernels,
-                         testing::Values(Quantised{"q4_0", LLAMA_FTYPE_MOSTLY_Q4_0},
-                                         Quantised{"q4_k_m", LLAMA_FTYPE_MOSTLY_Q4_K_M}),
+                         testing::Values(Quantised{"q4_0", LLAMA_FTYPE_MOSTLY_Q4_0, 1e-3F, true},
+                                         Quantised{"q4_k_m", LLAMA_FTYPE_MOSTLY_Q4_K_M, 0.25F},
+                                         Quantised{"q8_0", LLAMA_FTYPE_MOSTLY_Q8_0, 0.25F}),
                          [](const auto& one) { return std::string(one.param.name); });
 
 }  // namespace

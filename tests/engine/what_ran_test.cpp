@@ -119,6 +119,22 @@ TEST_F(WhatRan, AScheduleThatThePolicyFixesIsTold) {
     EXPECT_THAT(answer.budget.reason, HasSubstr("policy 'llava' fixes its schedule"));
 }
 
+// Published counts need three stages: those that a policy names, if it names three, else the usual ones.
+TEST_F(WhatRan, ANamedScheduleGoesWithAnyPolicy) {
+    AskRequest published = named("");
+    published.budget = {};
+    published.schedule_name = "paper-64";
+    const auto layers_of = [&](std::vector<std::size_t> stage_layers) {
+        published.policy.stage_layers = std::move(stage_layers);
+        std::vector<std::size_t> layers;
+        for (const StageReport& stage : ask(published).stages) layers.push_back(stage.layer);
+        return layers;
+    };
+    EXPECT_THAT(layers_of({}), testing::ElementsAre(1, 2, 4));
+    EXPECT_THAT(layers_of({0, 1}), testing::ElementsAre(1, 2, 4));
+    EXPECT_THAT(layers_of({2, 3, 5}), testing::ElementsAre(2, 3, 5));
+}
+
 TEST_F(WhatRan, ABudgetThatWasMissedIsSaid) {
     AskRequest whole_layers = named("vtw");  // multiples of 8 tokens: 64 over 8 layers
     whole_layers.budget = {BudgetSpec::Kind::Tokens, 28};

@@ -1,0 +1,11 @@
+// Any bytes as a file of a cached prefix.
+#include <cstddef>
+#include <cstdint>
+
+#include "check_cached.h"
+#include "engine/start_file.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    clasp::fuzz::check_cached(data, size, clasp::engine::parse_start, clasp::engine::serialise_start);
+    return 0;
+}
