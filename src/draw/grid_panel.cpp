@@ -7,20 +7,19 @@ namespace clasp::draw {
 
 namespace {
 
-constexpr int kPanelSide = 400;
 constexpr int kMaxCells = 512;
 constexpr int kMinCell = 3;
 
 }  // namespace
 
-Result<GridPanel> make_grid_panel(int rows, int columns) {
+Result<GridPanel> make_grid_panel(int rows, int columns, int side) {
     if (rows < 1 || columns < 1 || rows > kMaxCells || columns > kMaxCells) {
         return Status(Code::InvalidArgument, "a grid of " + std::to_string(rows) + " x " +
                                                  std::to_string(columns) + " tokens is outside 1 to " +
                                                  std::to_string(kMaxCells) + " per side");
     }
     const int longest = std::max(rows, columns);
-    return GridPanel{rows, columns, std::max(kMinCell, (kPanelSide + longest / 2) / longest)};
+    return GridPanel{rows, columns, std::max(kMinCell, (side + longest / 2) / longest)};
 }
 
 Result<Image> panel_picture(const Image* picture, const image::Canvas& frame, const GridPanel& panel) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
+#include <vector>
 
 #include "clasp/image.h"
 #include "draw/canvas.h"
@@ -9,7 +11,8 @@
 
 namespace clasp::draw {
 
-// Sizes of a panel in pixels: whole cells, square, about 400 pixels along the longer side.
+// Sizes of a panel in pixels: whole cells, square, about so many pixels along the longer side.
+inline constexpr int kPanelSide = 400;
 struct GridPanel {
     int rows = 0;
     int columns = 0;
@@ -25,7 +28,7 @@ struct GridPanel {
 };
 
 // Grids of 1 x 1 to 512 x 512.
-Result<GridPanel> make_grid_panel(int rows, int columns);
+Result<GridPanel> make_grid_panel(int rows, int columns, int side = kPanelSide);
 
 // The picture on its frame (the picture alone for an empty frame) at the size of the panel.
 Result<Image> panel_picture(const Image* picture, const image::Canvas& frame, const GridPanel& panel);

@@ -14,12 +14,19 @@ struct Placed {
     std::size_t first = 0;
 };
 
+// The token in a cell, counted row by row.
+std::size_t token_at(const Placed& placed, std::size_t cell) {
+    const std::size_t columns = placed.region->grid.width;
+    return placed.first + placed.region->first_cell() + cell / columns * placed.region->n_row_tokens() +
+           cell % columns;
+}
+
 LayoutView view_of(const Placed& placed) {
     const TokenRegion& region = *placed.region;
     LayoutView view = {
         region.area, static_cast<int>(region.grid.height), static_cast<int>(region.grid.width), {}};
     for (std::size_t i = 0; i < region.grid.height * region.grid.width; ++i) {
-        view.tokens.push_back(placed.first + i);
+        view.tokens.push_back(token_at(placed, i));
     }
     return view;
 }
@@ -59,7 +66,7 @@ LayoutView joined(const std::vector<Placed>& regions) {
             const std::size_t row = top + i / region.grid.width;
             const std::size_t column = left + i % region.grid.width;
             if (row * n_columns + column >= n_cells || column >= n_columns) return {};
-            view.tokens[row * n_columns + column] = placed.first + i;
+            view.tokens[row * n_columns + column] = token_at(placed, i);
             filled.insert(row * n_columns + column);
         }
     }
@@ -81,7 +88,7 @@ std::vector<LayoutView> layout_views(const ImageLayout& layout) {
             by_view.emplace_back();
         }
         by_view[at].push_back({&region, first});
-        first += region.grid.height * region.grid.width;
+        first += region.n_tokens();
     }
     std::vector<LayoutView> views;
     for (const std::vector<Placed>& regions : by_view) {

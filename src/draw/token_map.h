@@ -1,23 +1,15 @@
 // Which tokens a request kept, stage by stage, drawn over the picture.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "clasp/image.h"
 #include "draw/canvas.h"
+#include "draw/marks.h"
 #include "image/resize.h"
 
 namespace clasp::draw {
-
-enum class Mark : std::uint8_t {
-    Dropped,
-    Pivot,     // kept for relevance
-    Coverage,  // kept for completeness
-    Merged,    // kept, and carries others that were merged into it
-    Kept,      // kept by a method that gives no reason
-};
 
 struct StagePanel {
     std::string title;        // for example "before layer 2"

@@ -49,6 +49,36 @@ TEST(LayoutViews, RegionsThatFillNoRectangleAreShownApart) {
     EXPECT_EQ(views[1].area.left, 50.0);
 }
 
+// Of frames with a class row each, the token before the cells has none.
+TEST(LayoutViews, ClassRowsHaveNoCell) {
+    ImageLayout layout;
+    layout.regions = {{.grid = {1, 2}, .area = {10, 5, 60, 40}, .view = 0, .has_class = true},
+                      {.grid = {1, 2}, .area = {10, 5, 60, 40}, .view = 1, .step = 1, .has_class = true}};
+    EXPECT_EQ(layout.n_tokens(), 6U);
+    const std::vector<LayoutView> views = layout_views(layout);
+    ASSERT_EQ(views.size(), 2U);
+    EXPECT_EQ(views[0].tokens, (std::vector<std::size_t>{1, 2}));
+    EXPECT_EQ(views[1].tokens, (std::vector<std::size_t>{4, 5}));
+    EXPECT_EQ(layout.cell(3).width, 0.0);
+    EXPECT_EQ(layout.cell(4).left, 10.0);
+    EXPECT_EQ(layout.cell(5).left, 40.0);
+}
+
+// Line breaks that are tokens have no cell: the tokens behind them are where their numbers say.
+TEST(LayoutViews, LineBreaksHaveNoCell) {
+    ImageLayout layout;
+    layout.regions = {{.grid = {1, 2}, .area = {0, 0, 60, 40}, .view = 0},
+                      {.grid = {2, 3}, .area = {0, 0, 60, 40}, .view = 1, .has_breaks = true}};
+    EXPECT_EQ(layout.n_tokens(), 2U + 2U * 4U);
+    const std::vector<LayoutView> views = layout_views(layout);
+    ASSERT_EQ(views.size(), 2U);
+    EXPECT_EQ(views[1].tokens, (std::vector<std::size_t>{2, 3, 4, 6, 7, 8}));
+    EXPECT_EQ(layout.cell(7).left, 20.0);
+    EXPECT_EQ(layout.cell(7).top, 20.0);
+    EXPECT_EQ(layout.cell(5).width, 0.0) << "the break behind the first row";
+    EXPECT_EQ(layout.cell(5).left, 60.0);
+}
+
 TEST(FramePicture, PutsThePictureOnItsPadding) {
     const Image picture = image::testing::noise_image(64, 48);
     const auto framed = frame_picture(picture, {0, -8, 64, 64}, {1, 2, 3});
