@@ -34,11 +34,11 @@ std::string plain_name(std::string_view name) {
 
 std::span<const Benchmark> benchmarks() {
     static const std::array kBenchmarks = {
-        scenes_benchmark(),      gqa_benchmark(),     mmbench_benchmark(),    mmbench_cn_benchmark(),
-        mme_benchmark(),         pope_benchmark(),    scienceqa_benchmark(),  vqav2_benchmark(),
-        textvqa_benchmark(),     vizwiz_benchmark(),  seed_bench_benchmark(), mm_vet_benchmark(),
-        llava_bench_benchmark(), tgif_qa_benchmark(), msvd_qa_benchmark(),    msrvtt_qa_benchmark(),
-        jsonl_benchmark(),
+        scenes_benchmark(),     scenes_video_benchmark(), gqa_benchmark(),     mmbench_benchmark(),
+        mmbench_cn_benchmark(), mme_benchmark(),          pope_benchmark(),    scienceqa_benchmark(),
+        vqav2_benchmark(),      textvqa_benchmark(),      vizwiz_benchmark(),  seed_bench_benchmark(),
+        mm_vet_benchmark(),     llava_bench_benchmark(),  tgif_qa_benchmark(), msvd_qa_benchmark(),
+        msrvtt_qa_benchmark(),  jsonl_benchmark(),
     };
     return kBenchmarks;
 }

@@ -1,4 +1,5 @@
 // Our own scenes, as `clasp-vlm scenes` writes them: questions.jsonl beside images/.
+#include "eval/scenes.h"
 #include "base/text.h"
 #include "clasp/classes.h"
 #include "eval/data_folder.h"
@@ -30,9 +31,22 @@ Result<Item> as_item(const Record& record, const std::string& folder) {
     return item;
 }
 
+// Exact match, blind to case, outer blanks and a full stop at the end.
+std::string cleaned(std::string_view text) {
+    text = strip(text);
+    while (text.ends_with('.')) text.remove_suffix(1);
+    return base::lower(strip(text));
+}
+
 Result<Dataset> load(const std::string& folder, const LoadOptions& /*options*/) {
+    return load_scenes("scenes", folder);
+}
+
+}  // namespace
+
+Result<Dataset> load_scenes(std::string_view benchmark, const std::string& folder) {
     Dataset dataset;
-    dataset.benchmark = "scenes";
+    dataset.benchmark = benchmark;
     CLASP_ASSIGN_OR_RETURN(const std::string path, find_file(folder, {"questions.jsonl"}));
     dataset.files.push_back(path);
     CLASP_RETURN_IF_ERROR(each_file_line(path, [&](const Record& record) -> Status {
@@ -44,14 +58,8 @@ Result<Dataset> load(const std::string& folder, const LoadOptions& /*options*/) 
     return dataset;
 }
 
-// Exact match, blind to case, outer blanks and a full stop at the end.
-std::string cleaned(std::string_view text) {
-    text = strip(text);
-    while (text.ends_with('.')) text.remove_suffix(1);
-    return base::lower(strip(text));
-}
-
-Result<Scores> score(const Dataset& dataset, const Answers& answers, const Judgements* /*judgements*/) {
+Result<Scores> score_scenes(const Dataset& dataset, const Answers& answers,
+                            const Judgements* /*judgements*/) {
     Scores scores;
     scores.item_scores = grade(dataset, answers, [](const Item& item, const std::string& answer) {
         return cleaned(answer) == cleaned(item.answers.front()) ? 1.0 : 0.0;
@@ -65,8 +73,6 @@ Result<Scores> score(const Dataset& dataset, const Answers& answers, const Judge
     return scores;
 }
 
-}  // namespace
-
 Benchmark scenes_benchmark() {
     return {.name = "scenes",
             .title = "Scenes",
@@ -74,7 +80,7 @@ Benchmark scenes_benchmark() {
             .max_new_tokens = 32,
             .load = load,
             .match = match_by_id,
-            .score = score};
+            .score = score_scenes};
 }
 
 }  // namespace clasp::eval

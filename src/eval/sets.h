@@ -16,6 +16,7 @@ Benchmark msrvtt_qa_benchmark();
 Benchmark msvd_qa_benchmark();
 Benchmark pope_benchmark();
 Benchmark scenes_benchmark();
+Benchmark scenes_video_benchmark();
 Benchmark scienceqa_benchmark();
 Benchmark seed_bench_benchmark();
 Benchmark textvqa_benchmark();

@@ -58,6 +58,7 @@ std::string variant_key(const Variant& variant, std::size_t max_tokens) {
                           {"max_tiles", variant.detail.max_tiles},
                           {"preset", variant.detail.preset}};
         if (!variant.detail.tile_merge.empty()) json["detail"]["tile_merge"] = variant.detail.tile_merge;
+        if (!variant.detail.newline.empty()) json["detail"]["newline"] = variant.detail.newline;
     }
     if (!variant.is_vanilla()) {
         json["method"] = variant.method;

@@ -38,6 +38,7 @@ std::vector<BadFile> bad_files() {
          "\"class_id\" is too large a number"},
         {"scenes", "questions.jsonl", "{\"question_id\": {}, \"image\": \"a\"}\n",
          "neither a whole number nor a string"},
+        {"scenes-video", "questions.jsonl", "{\"question_id\": 1, \"text\": \"t\"}\n", "has no \"image\""},
         {"jsonl", "questions.jsonl", "{\"question\": \"q\"}\n", "has no \"answer\""},
         {"jsonl", "questions.jsonl", "{\"question\": \"q\", \"answers\": []}\n", "\"answers\" is empty"},
         {"jsonl", "questions.jsonl", "{\"question\": \"q\", \"answers\": [1]}\n", "not a list of strings"},

@@ -20,7 +20,7 @@ const std::string kShort = "\nAnswer the question using a single word or phrase.
 TEST(Registry, NamesAreForgivingAndUnique) {
     std::set<std::string_view> names;
     for (const Benchmark& set : benchmarks()) EXPECT_TRUE(names.insert(set.name).second) << set.name;
-    EXPECT_EQ(names.size(), 17U);
+    EXPECT_EQ(names.size(), 18U);
     EXPECT_EQ(find_benchmark("MM-Vet").value()->name, "mm-vet");
     EXPECT_EQ(find_benchmark("mmbench_cn").value()->name, "mmbench-cn");
     EXPECT_EQ(find_benchmark("llava-bench-in-the-wild").value()->name, "llava-bench");
@@ -233,6 +233,18 @@ TEST(Scenes, ClassesAndForms) {
     EXPECT_NEAR(scores.headline.value, 66.67, kTolerance);
     EXPECT_NEAR(metric(scores, "class.Counting"), 50.0, kTolerance);
     EXPECT_NEAR(metric(scores, "template.tool"), 100.0, kTolerance);
+}
+
+TEST(ScenesVideo, ExactMatchByFormWithoutAJudge) {
+    const Dataset dataset = load_fixture("scenes-video", "scenes-video");
+    EXPECT_THAT(dataset.items[0].image, EndsWith("clips/000000.png"));
+    EXPECT_EQ(dataset.items[2].class_id, 6);
+    EXPECT_TRUE(benchmark("scenes-video").is_video);
+    EXPECT_FALSE(benchmark("scenes-video").needs_judge);
+    const Scores scores = score_fixture("scenes-video", "scenes-video", "scenes-video/answers.jsonl");
+    EXPECT_THAT(scores.item_scores, ElementsAre(1, 0, 1));
+    EXPECT_NEAR(metric(scores, "template.which-way"), 100.0, kTolerance);
+    EXPECT_NEAR(metric(scores, "template.how-often"), 0.0, kTolerance);
 }
 
 TEST(UserJsonl, AnyOfTheAnswers) {

@@ -133,6 +133,31 @@ TEST_F(EvalCommand, ResumesATornRunToTheSameResults) {
     EXPECT_THAT(run(longer).err, HasSubstr("do not belong together"));
 }
 
+// Clips on disk, as the sets of videos have them: an animation in the place of a video file.
+TEST_F(EvalCommand, AsksAboutClips) {
+    const std::string set = root() + "/MSVD_Zero_Shot_QA";
+    fs::create_directories(set + "/videos");
+    const std::string animation =
+        std::string(clasp::test::source_dir()) + "/tests/data/images/anim_dispose_background.gif";
+    for (const char* name : {"a.mp4", "b.avi"}) {
+        fs::copy_file(animation, set + "/videos/" + name, fs::copy_options::overwrite_existing);
+    }
+    std::ofstream(set + "/test_q.json")
+        << R"([{"video_name":"a","question":"what is it","question_id":"q0"},)"
+        << R"({"video_name":"b","question":"who is it","question_id":"q1"},)"
+        << R"({"video_name":"gone","question":"where is it","question_id":"q2"}])";
+    std::ofstream(set + "/test_a.json")
+        << R"([{"answer":"x","question_id":"q0"},{"answer":"y","question_id":"q1"},)"
+        << R"({"answer":"z","question_id":"q2"}])";
+    const Outcome outcome =
+        run(on_model({"eval", "msvd-qa", "--data", root(), "--methods", "clasp", "--budgets", "none,64",
+                      "--max-tokens", "2", "--out", root() + "/clips"}));
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(lines("clips").size(), 4U) << "two questions, unpruned and pruned";
+    EXPECT_EQ(test::parsed(outcome.out)["rows"].size(), 2U);
+    EXPECT_THAT(outcome.err, HasSubstr("1 "));
+}
+
 TEST_F(EvalCommand, ShardsMergeToTheWhole) {
     const Outcome whole = run(words("", {}));
     ASSERT_EQ(whole.code, 0) << whole.err;
@@ -149,6 +174,12 @@ TEST_F(EvalCommand, ShardsMergeToTheWhole) {
             EXPECT_EQ(a["rows"][i][field], b["rows"][i][field]) << field;
         }
     }
+    // Once more into the same folder: nothing stands there twice.
+    const auto bytes = fs::file_size(root() + "/merged/results.jsonl");
+    const Outcome again =
+        run({"eval", "merge", root() + "/part1", root() + "/part2", "--out", root() + "/merged", "--resume"});
+    ASSERT_EQ(again.code, 0) << again.err;
+    EXPECT_EQ(fs::file_size(root() + "/merged/results.jsonl"), bytes);
 }
 
 TEST_F(EvalCommand, AblationsRunByName) {
