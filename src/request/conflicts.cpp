@@ -14,8 +14,9 @@ namespace {
 using base::invalid;
 
 Status check_vanilla(const Settings& settings, Caller caller) {
-    constexpr std::array<std::string_view, 7> kOthers = {"schedule",  "method",      "method-option", "mass",
-                                                         "no-fusion", "budget-kind", "position-mode"};
+    constexpr std::array<std::string_view, 8> kOthers = {"schedule",      "method",    "method-option",
+                                                         "mass",          "no-fusion", "budget-kind",
+                                                         "position-mode", "split-time"};
     const std::string vanilla = spelled("vanilla", caller);
     for (const std::string_view other : kOthers) {
         if (!settings.is_given(other)) continue;
@@ -61,23 +62,23 @@ Status check_conflicts(const Settings& settings, Caller caller) {
                        spelled("image-min-tokens", caller) + " and " + spelled("image-max-tokens", caller) +
                        " leave nothing of it");
     }
+    const ClipChoice& clip = settings.request.clip;
+    if (clip.start_s && clip.end_s && *clip.end_s < *clip.start_s) {
+        return invalid(spelled("end", caller) + " is before " + spelled("start", caller));
+    }
     return settings.request.vanilla ? check_vanilla(settings, caller) : ok_status();
 }
 
 Status check_text_only(const Settings& settings, Caller caller) {
-    constexpr std::array<std::string_view, 16> kAboutPictures = {
-        "budget-kind",  "schedule",  "method", "method-option", "position-mode",    "mass",
-        "policy",       "no-fusion", "compat", "select-seed",   "image-min-tokens", "image-max-tokens",
-        "image-tokens", "max-tiles", "merge",  "cache"};
     const auto refuse = [&](std::string_view name) {
         return invalid("a question without a picture has no visual tokens; " + spelled(name, caller) +
                        " has no effect on it");
     };
-    if (settings.is_given("budget") && settings.request.budget.kind != BudgetSpec::Kind::None) {
-        return refuse("budget");
-    }
-    for (const std::string_view name : kAboutPictures) {
-        if (settings.is_given(name)) return refuse(name);
+    for (const Row& row : option_table()) {
+        const bool is_true_of_text =
+            row.option.name == "budget" && settings.request.budget.kind == BudgetSpec::Kind::None;
+        if (row.about == About::Anything || is_true_of_text) continue;
+        if (settings.is_given(row.option.name)) return refuse(row.option.name);
     }
     return ok_status();
 }

@@ -6,6 +6,7 @@
 #include "base/base64.h"
 #include "base/invalid.h"
 #include "base/text.h"
+#include "request/media_file.h"
 
 namespace clasp::request {
 
@@ -92,7 +93,8 @@ class Reader {
         const std::string* url = image.is_object() ? image["url"].as_string() : image.as_string();
         if (url == nullptr)
             return wrong(where, kWrongType, invalid(where + ".image_url takes an object with a url"));
-        return add_image(*url, where, message);
+        const std::string* detail = image["detail"].as_string();
+        return add_image(*url, detail != nullptr ? *detail : std::string(), where, message);
     }
 
     Status add_text(const std::string& text, const std::string& where, Message& message) {
@@ -106,18 +108,21 @@ class Reader {
         return ok_status();
     }
 
-    Status add_image(std::string_view url, const std::string& where, Message& message) {
+    Status add_image(std::string_view url, const std::string& detail, const std::string& where,
+                     Message& message) {
         if (message.role != Message::Role::User)
             return wrong(where, kUnsupported, invalid(where + ": pictures come from the user alone"));
         const std::size_t n = result_.pictures.size() + 1;
         if (n > limits_.max_images)
             return wrong(where, kOutOfRange, too_many(where + ", pictures", n, limits_.max_images));
         std::string_view code;
-        auto bytes = read_picture(url, limits_.max_image_bytes, code);
+        auto bytes = read_picture(url, limits_.sources, limits_.max_image_bytes, code);
         if (!bytes.ok())
             return wrong(where, code, bytes.status().with_context(where + ", image " + std::to_string(n)));
         result_.pictures.push_back(std::move(*bytes));
-        message.parts.push_back({.text = {}, .image = ImageSource{{}, result_.pictures.back()}});
+        result_.details.push_back(detail);
+        message.parts.push_back(
+            {.text = {}, .image = ImageSource{.bytes = result_.pictures.back(), .is_still = true}});
         return ok_status();
     }
 
@@ -157,33 +162,65 @@ Result<std::string> read_digits(std::string_view text, std::size_t max_bytes) {
 }  // namespace
 
 Result<std::string> read_data_url(std::string_view url, std::size_t max_bytes) {
-    constexpr std::string_view kScheme = "data:";
+    constexpr std::string_view kDataScheme = "data:";
     constexpr std::string_view kEncoding = ";base64";
-    if (!url.starts_with(kScheme)) {
-        return invalid(
-            "only data URLs are taken (data:image/png;base64,...); nothing is fetched and no file "
-            "is read");
+    if (base::lower(url.substr(0, kDataScheme.size())) != kDataScheme) {
+        return invalid("a picture comes as a data URL (data:image/png;base64,...), or as base64 alone");
     }
     const std::size_t comma = url.find(',');
-    if (comma == std::string_view::npos || !url.substr(0, comma).ends_with(kEncoding)) {
+    if (comma == std::string_view::npos || !base::lower(url.substr(0, comma)).ends_with(kEncoding)) {
         return invalid("a data URL of a picture has ;base64, before its bytes");
     }
     return read_digits(url.substr(comma + 1), max_bytes);
 }
 
-Result<std::string> read_picture(std::string_view text, std::size_t max_bytes, std::string_view& code) {
-    const std::string begin = base::lower(text.substr(0, 8));
-    if (begin.starts_with("http://") || begin.starts_with("https://")) {
-        code = "remote_images_off";
+namespace {
+
+Result<std::string> fetch_picture(std::string_view url, const PictureSources& sources, std::size_t max_bytes,
+                                  std::string_view& code) {
+    code = "remote_images_off";
+    if (sources.hosts.empty()) {
         return invalid(
             "pictures are not fetched from elsewhere; send the bytes as data:image/png;base64,...");
     }
+    CLASP_ASSIGN_OR_RETURN(const PictureUrl read, read_picture_url(url, sources.hosts));
+    code = kImageInvalid;
+    // Nobody learns from here what answers at an address.
+    auto bytes = sources.fetch ? sources.fetch(read, max_bytes) : Result<std::string>(std::string());
+    if (!bytes.ok() || bytes->empty()) return invalid("the picture could not be fetched");
+    return bytes;
+}
+
+Result<std::string> read_file_picture(std::string_view name, const PictureSources& sources,
+                                      std::size_t max_bytes, std::string_view& code) {
+    code = "file_images_off";
+    if (sources.folder.empty()) {
+        return invalid("no files are read for a request; send the bytes as data:image/png;base64,...");
+    }
+    auto bytes = read_media_file(name, sources.folder, max_bytes);
+    if (!bytes.ok()) code = bytes.status().code() == Code::TooLarge ? "image_too_large" : kImageInvalid;
+    return bytes;
+}
+
+bool is_below(std::string_view name, const std::string& folder) {
+    return !folder.empty() && name.starts_with(folder) &&
+           (folder.ends_with('/') || name.substr(folder.size()).starts_with('/'));
+}
+
+}  // namespace
+
+Result<std::string> read_picture(std::string_view text, const PictureSources& sources, std::size_t max_bytes,
+                                 std::string_view& code) {
+    const std::string begin = base::lower(text.substr(0, 8));
+    if (begin.starts_with("http://") || begin.starts_with("https://"))
+        return fetch_picture(text, sources, max_bytes, code);
     const bool is_data = begin.starts_with("data:");
-    const bool is_base64 = text.find_first_not_of(kBase64AndSpace) == std::string_view::npos;
+    // A path can look like base64, and base64 like a path: those of the folder are known by their beginning.
+    const bool is_base64 =
+        text.find_first_not_of(kBase64AndSpace) == std::string_view::npos && !is_below(text, sources.folder);
     if (begin.starts_with("file:") ||
         (!is_data && !is_base64 && text.find("://") == std::string_view::npos)) {
-        code = "file_images_off";
-        return invalid("no files are read for a request; send the bytes as data:image/png;base64,...");
+        return read_file_picture(text, sources, max_bytes, code);
     }
     auto bytes = is_base64 ? read_digits(text, max_bytes) : read_data_url(text, max_bytes);
     if (!bytes.ok()) code = bytes.status().code() == Code::TooLarge ? "image_too_large" : kImageInvalid;

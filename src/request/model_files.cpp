@@ -6,6 +6,7 @@
 #include "base/suggest.h"
 #include "base/text.h"
 #include "clasp/inspect.h"
+#include "request/model_choice.h"
 
 namespace clasp::request {
 
@@ -31,6 +32,19 @@ std::vector<fs::path> model_folders() {
     return folders;
 }
 
+// Empty: no model of that name.
+ModelFiles named_files(const std::string& model) {
+    for (const fs::path& folder : model_folders()) {
+        const fs::path text = folder / (std::string(kPrefix) + model + std::string(kSuffix));
+        const fs::path vision = folder / (std::string(kPrefix) + model + "-mmproj" + std::string(kSuffix));
+        std::error_code error;
+        if (fs::exists(text, error) && fs::exists(vision, error)) {
+            return {model, text.string(), vision.string()};
+        }
+    }
+    return {};
+}
+
 }  // namespace
 
 std::vector<std::string> model_names() {
@@ -52,9 +66,11 @@ std::vector<std::string> model_names() {
 }
 
 Result<ModelFiles> find_model_files(const Settings& settings, Caller caller) {
-    const std::string& model = settings.model;
+    const std::string model = usual_model(settings, !named_files(kClipModel).name.empty());
     if (is_file_name(model)) return ModelFiles{fs::path(model).filename().string(), model, settings.mmproj};
-    CLASP_ASSIGN_OR_RETURN(ModelFiles files, find_named_model(model, caller));
+    CLASP_ASSIGN_OR_RETURN(ModelFiles files,
+                           find_named_model(model, spelled("model", caller) + " FILE.gguf and " +
+                                                       spelled("mmproj", caller) + " FILE.gguf"));
     if (!settings.mmproj.empty()) {
         return Status(Code::InvalidArgument,
                       spelled("mmproj", caller) + " goes with " + spelled("model", caller) + " FILE; " +
@@ -78,21 +94,13 @@ Result<Policy> find_policy(const Settings& settings, Caller caller) {
     return inspect_policy(files.model, files.mmproj);
 }
 
-Result<ModelFiles> find_named_model(const std::string& model, Caller caller) {
-    for (const fs::path& folder : model_folders()) {
-        const fs::path text = folder / ("clasp-" + model + ".gguf");
-        const fs::path vision = folder / ("clasp-" + model + "-mmproj.gguf");
-        std::error_code error;
-        if (!fs::exists(text, error) || !fs::exists(vision, error)) continue;
-        return ModelFiles{model, text.string(), vision.string()};
-    }
+Result<ModelFiles> find_named_model(const std::string& model, const std::string& instead) {
+    if (ModelFiles files = named_files(model); !files.name.empty()) return files;
     const std::vector<std::string> names = model_names();
     const std::vector<std::string_view> views(names.begin(), names.end());
     return Status(Code::NotFound, "no model " + base::in_quotes(model) + " comes with this program" +
                                       base::did_you_mean(model, views) + "; there is " +
-                                      (views.empty() ? "none" : base::join(views)) + ", or give " +
-                                      spelled("model", caller) + " FILE.gguf and " +
-                                      spelled("mmproj", caller) + " FILE.gguf");
+                                      (views.empty() ? "none" : base::join(views)) + ", or give " + instead);
 }
 
 }  // namespace clasp::request

@@ -27,8 +27,9 @@ Result<ModelFiles> find_vision_model(const Settings& settings, Caller caller);
 // The policy of the request; without one that of the model, found by the engine's rule before it is loaded.
 Result<Policy> find_policy(const Settings& settings, Caller caller);
 
-// Models that come with the program: the files of one, and the names of all. Error: not_found with the names.
-Result<ModelFiles> find_named_model(const std::string& model, Caller caller);
+// Models that come with the program: the files of one, and the names of all. Error: not_found with the names,
+// and what else can be given.
+Result<ModelFiles> find_named_model(const std::string& model, const std::string& instead);
 std::vector<std::string> model_names();
 
 }  // namespace clasp::request

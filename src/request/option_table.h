@@ -28,6 +28,14 @@ enum class Scope : std::uint8_t {
 // Who set an option, for messages and for how names are spelled.
 enum class Caller : std::uint8_t { CommandLine, Json, C };
 
+// What of a request an option is about: without it the option has no effect, and who gives it is told so.
+enum class About : std::uint8_t {
+    Anything,
+    Tokens,  // which visual tokens are kept
+    Detail,  // how finely pictures are seen
+    Clips,   // which frames of a clip are seen
+};
+
 struct Row {
     Scope scope;
     Option option;  // as the command line has it
@@ -36,6 +44,7 @@ struct Row {
     std::string key = {};       // in JSON and C; empty: the name with _ for -
     bool is_negated = false;    // the name says the contrary of the key: --no-fusion, "fusion": false
     bool takes_number = false;  // a text that may be a number in JSON
+    About about = About::Anything;
 };
 
 std::span<const Row> option_table();
@@ -43,6 +52,8 @@ std::span<const Row> option_table();
 const Row* find_row(std::string_view name);
 // The options of a scope, in the order of the table.
 std::vector<Option> options_of(Scope scope);
+// Likewise those about something.
+std::vector<Option> options_about(About about);
 // Precondition: the table has it.
 Option option_named(std::string_view name);
 

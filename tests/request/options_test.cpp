@@ -60,6 +60,7 @@ TEST(OptionTable, DefaultsAreThoseOfThePublicTypes) {
     EXPECT_EQ(settings.engine.n_threads, engine.n_threads);
     EXPECT_EQ(settings.engine.vision_weights, engine.vision_weights);
     EXPECT_EQ(settings.engine.kernels, engine.kernels);
+    EXPECT_EQ(settings.engine.packed, engine.packed);
     EXPECT_EQ(settings.engine.use_gpu, engine.use_gpu);
     EXPECT_EQ(settings.engine.cached_images, engine.cached_images);
     EXPECT_TRUE(settings.given.empty());
@@ -174,6 +175,8 @@ TEST(Conflicts, ARequestWithoutAPictureTakesNoOptionAboutPictures) {
               "a question without a picture has no visual tokens; --budget has no effect on it");
     EXPECT_THAT(refusal("fusion", "false"), HasSubstr("--no-fusion"));
     EXPECT_THAT(refusal("compat", "llama.cpp"), HasSubstr("--compat"));
+    EXPECT_THAT(refusal("newline", "as-patch"), HasSubstr("--newline"));
+    EXPECT_THAT(refusal("split_time", "even"), HasSubstr("--split-time"));
     for (const auto& [key, text] :
          {std::pair("budget", "none"), {"vanilla", "true"}, {"max_tokens", "5"}, {"class", "1"}})
         EXPECT_EQ(refusal(key, text), "") << key;
