@@ -80,7 +80,8 @@ export class MapCanvas {
     for (let i = 0; i < region.columns * region.rows; i += 1) {
       const x = region.left + (i % region.columns) * wide;
       const y = region.top + Math.floor(i / region.columns) * high;
-      const veil = this.veil[region.first + i];
+      const token = region.first + Math.floor(i / region.columns) * region.stride + (i % region.columns);
+      const veil = this.veil[token];
       if (veil > 0) {
         context.globalAlpha = veil;
         context.fillStyle = kVeil;
@@ -88,7 +89,7 @@ export class MapCanvas {
       }
       if (step.isWhole || veil === 1) continue;
       context.globalAlpha = 1 - veil;
-      this.drawMark(context, step.reasons[region.first + i], x + wide / 2, y + high / 2, size, pixel);
+      this.drawMark(context, step.reasons[token], x + wide / 2, y + high / 2, size, pixel);
     }
     context.globalAlpha = 1;
   }

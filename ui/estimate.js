@@ -13,6 +13,8 @@ try {
 export function learn(model, clasp) {
   const { tokens, timings_ms: times } = clasp ?? {};
   if (!tokens?.visual || !times?.prefill) return;
+  // Where most of the prompt was there from before, its time tells nothing about the next picture.
+  if (clasp.history === 'reuse' || clasp.cache?.front_tokens > 0) return;
   const before = seen[model];
   const encode = times.encode > 1 ? times.encode : before?.encode ?? 0;
   seen[model] = {

@@ -19,8 +19,8 @@ async function wireMessages(messages, system) {
 
 // What the settings add to every request.
 export async function requestBody(messages, clasp) {
-  const { system, temperature, max_tokens, seed } = store.settings;
-  const body = { model: model.id, messages: await wireMessages(messages, system), clasp };
+  const { system, temperature, max_tokens, seed, history } = store.settings;
+  const body = { model: model.id, messages: await wireMessages(messages, system), clasp: history ? { ...clasp, history } : clasp };
   for (const [name, value] of Object.entries({ temperature, max_tokens, seed })) if (value !== '') body[name] = Number(value);
   return body;
 }

@@ -50,7 +50,7 @@ export function classText(chosen) {
 }
 
 export function chips(clasp) {
-  const words = [classText(clasp.class), clasp.label || clasp.method, clasp.budget?.asked && `budget ${clasp.budget.asked}`, clasp.kv_bytes && `${bytesText(clasp.kv_bytes)} of KV`];
+  const words = [classText(clasp.class), clasp.label || clasp.method, clasp.budget?.asked && `budget ${clasp.budget.asked}`, clasp.kv_bytes && `${bytesText(clasp.kv_bytes)} of KV`, clasp.history === 'reuse' && 'tokens of the question before'];
   return el('ul', { class: 'chips', 'aria-label': 'How it was answered' }, words.filter(Boolean).map((text) => el('li', { text })));
 }
 

@@ -5,6 +5,8 @@ import * as store from './store.js';
 import { model } from './model.js';
 
 const kThemes = ['auto', 'light', 'dark'];
+// Which visual tokens a question sees that follows others.
+const kHistory = [['', 'server default'], ['reselect', 'choose tokens anew'], ['reuse', 'reuse the tokens before'], ['auto', 'reuse them where they will do']];
 
 export function applyTheme() {
   document.documentElement.dataset.theme = store.settings.theme;
@@ -30,11 +32,14 @@ export async function openSettings(onDeleted) {
     theme.value = store.settings.theme;
     const system = el('textarea', { name: 'system', rows: 3, placeholder: 'none' });
     system.value = store.settings.system;
+    const history = el('select', { name: 'history' }, kHistory.map(([value, text]) => el('option', { value, text })));
+    history.value = store.settings.history;
     const form = el('form', { class: 'settings', onsubmit: (event) => { event.preventDefault(); save(); } },
       el('label', { class: 'line' }, el('span', { text: 'Theme' }), theme),
       el('label', { class: 'line tall' }, el('span', { text: 'System message' }), system),
       numberField('Temperature', 'temperature', { min: 0, max: 2, step: 0.1 }, 'server default'),
       numberField('Longest answer, tokens', 'max_tokens', { min: 1, max: 4096, step: 1 }, 'server default'),
+      el('label', { class: 'line' }, el('span', { text: 'Questions that follow' }), history),
       numberField('Seed', 'seed', { min: -1, step: 1 }, 'server default'),
       el('p', { class: 'note', text: `Model ${model.id || 'unknown'}${model.version ? `, clasp-vlm ${model.version}` : ''}. Enter sends, Shift+Enter begins a line, Esc stops, Ctrl+K begins a new chat.` }),
       el('div', { class: 'dialog-foot' },

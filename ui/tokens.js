@@ -16,9 +16,12 @@ function placeWord(stage) {
 function regionsOf(image) {
   const regions = image.regions?.length ? image.regions : [{ grid: image.grid, area: image.area, view: 0 }];
   let first = image.offset;
-  return regions.map(({ grid: [columns, rows], area: [left, top, right, bottom], view = 0 }) => {
-    const region = { columns, rows, left, top, width: right - left, height: bottom - top, view, first };
-    first += columns * rows;
+  return regions.map(({ grid: [columns, rows], area: [left, top, right, bottom], view = 0, breaks = false, class_row: classRow = false }) => {
+    // With breaks every row ends with a token that has no cell; a class row is one before the first cell.
+    const stride = columns + (breaks ? 1 : 0);
+    first += classRow ? 1 : 0;
+    const region = { columns, rows, left, top, width: right - left, height: bottom - top, view, first, stride };
+    first += stride * rows;
     return region;
   });
 }
@@ -37,7 +40,7 @@ export function readTokens(clasp) {
   if (!clasp?.images?.length || !clasp.stages) return null;
   const images = clasp.images.map((image) => ({ width: image.width, height: image.height, regions: regionsOf(image) }));
   const last = images.at(-1).regions.at(-1);
-  const n = last.first + last.columns * last.rows;
+  const n = last.first + last.stride * last.rows;
   const whole = { place: 'the whole picture', layer: -1, reasons: new Uint8Array(n).fill(kCoverage), nKept: n, nPivots: 0, nCoverage: n, isWhole: true };
   const steps = [whole, ...clasp.stages.map((stage) => stepOf(n, stage))];
   return { n, images, steps };
@@ -59,7 +62,7 @@ export function tokenAt(image, view, x, y) {
     const column = Math.floor(((x - region.left) / region.width) * region.columns);
     const row = Math.floor(((y - region.top) / region.height) * region.rows);
     if (region.view === view && column >= 0 && row >= 0 && column < region.columns && row < region.rows) {
-      return { region, column, row, token: region.first + row * region.columns + column };
+      return { region, column, row, token: region.first + row * region.stride + column };
     }
   }
   return null;

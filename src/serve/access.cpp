@@ -1,14 +1,13 @@
 #include "serve/access.h"
 
-#include <arpa/inet.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <span>
 #include <utility>
 
+#include "base/address.h"
 #include "base/text.h"
 
 namespace clasp::serve {
@@ -25,9 +24,14 @@ std::string_view host_name(std::string_view host) {
 }
 
 bool is_address(const std::string& name) {
-    std::array<std::uint8_t, 16> bytes{};
-    return inet_pton(AF_INET, name.c_str(), bytes.data()) == 1 ||
-           inet_pton(AF_INET6, name.c_str(), bytes.data()) == 1;
+    return base::parse_address(name).has_value();
+}
+
+// An address of this machine or of its own networks. One of elsewhere is no name for this server unless the
+// connection came to that very address.
+bool is_near_address(const std::string& name, std::string_view local_address) {
+    const auto address = base::parse_address(name);
+    return address && (!base::is_public(*address) || name == local_address);
 }
 
 bool is_localhost(std::string_view name) {
@@ -84,10 +88,11 @@ bool KeyRing::has(std::string_view key) const {
     return is_known;
 }
 
-bool is_local_host(std::string_view host, const std::vector<std::string>& more) {
+bool is_local_host(std::string_view host, std::string_view local_address,
+                   const std::vector<std::string>& more) {
     const std::string name = base::lower(host_name(host));
     if (name.empty()) return false;
-    if (is_localhost(name) || is_address(name) || name == machine_name()) return true;
+    if (is_localhost(name) || is_near_address(name, local_address) || name == machine_name()) return true;
     if (name.ends_with(".local") || name.ends_with(".internal")) return true;
     return std::any_of(more.begin(), more.end(),
                        [&](const std::string& allowed) { return base::lower(allowed) == name; });
@@ -125,7 +130,7 @@ std::string_view presented_key(const HttpRequest& request) {
 Check check_access(const HttpRequest& request, const AccessRules& rules, bool is_open) {
     // HTTP/1.0 has no Host, and no browser speaks it.
     const std::string* host = request.header("Host");
-    if (host != nullptr && !is_local_host(*host, rules.hosts)) {
+    if (host != nullptr && !is_local_host(*host, request.local_address, rules.hosts)) {
         return forbidden("host_not_allowed", "the server is not called " + base::in_quotes(*host) +
                                                  "; --allowed-host names more that it is");
     }

@@ -32,9 +32,10 @@ struct AccessRules {
     std::vector<std::string> origins;  // web pages that may ask, "https://example.org", or "*"
 };
 
-// Whether a Host header names this machine: an address, localhost, the machine's own name, *.local,
-// *.internal.
-bool is_local_host(std::string_view host, const std::vector<std::string>& more);
+// Whether a Host header names this machine: an address of its networks, the very address that the connection
+// came to, localhost, the machine's own name, *.local, *.internal.
+bool is_local_host(std::string_view host, std::string_view local_address,
+                   const std::vector<std::string>& more);
 // Whether a web page of that origin may ask. host: the request's own Host header.
 bool is_allowed_origin(std::string_view origin, std::string_view host, const std::vector<std::string>& more);
 

@@ -29,8 +29,9 @@ Endpoints::Match Endpoints::find(const HttpRequest& request) const {
     const std::string& method = request.method == "HEAD" ? std::string("GET") : request.method;
     for (const Endpoint& endpoint : endpoints_) {
         if (!covers(endpoint, *path)) continue;
+        if (endpoint.method == "HEAD" && request.method != "HEAD") continue;  // as if it were not there
         match.form = endpoint.form;
-        if (endpoint.method == method) {
+        if (endpoint.method == method || endpoint.method == request.method) {
             match.endpoint = &endpoint;
             match.allowed.clear();
             return match;

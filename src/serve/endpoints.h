@@ -13,7 +13,7 @@
 namespace clasp::serve {
 
 struct Endpoint {
-    std::string method;  // "GET" answers HEAD too
+    std::string method;  // "GET" answers HEAD too; one for HEAD alone is there for nobody else
     std::string path;    // one that ends with "/*" is a prefix; the rest is for the handler to read
     std::function<HttpReply(const HttpRequest& request)> handle;
     ErrorForm form = ErrorForm::OpenAi;

@@ -49,6 +49,19 @@ struct HttpReply {
     HeaderList headers = {};
     // Instead of a body: called once, after the headers are sent. Dropped without a call when they cannot be.
     std::function<void(StreamOut& out)> stream = {};
+    // Of an error, the word that stays the same.
+    std::string code = {};
+    // What else the log says of the request, asked when the reply is over. May be empty.
+    std::function<std::string()> note = {};
+};
+
+// A reply that is over, or that the client gave up.
+struct ReplyFacts {
+    int status = 0;
+    std::size_t bytes = 0;  // of the body
+    double ms = 0.0;        // since the request's first byte
+    std::string code = {};
+    std::string note = {};
 };
 
 struct HttpHandlers {
@@ -59,8 +72,8 @@ struct HttpHandlers {
     std::function<HttpReply(const HttpRequest& head, int status)> refuse;
     // Headers that every reply to this request carries.
     std::function<HeaderList(const HttpRequest& head)> common_headers;
-    // After each reply's headers, for the log. May be empty.
-    std::function<void(const HttpRequest& head, int status, std::size_t bytes)> on_reply;
+    // For the log. May be empty.
+    std::function<void(const HttpRequest& head, const ReplyFacts& facts)> on_reply;
 };
 
 }  // namespace clasp::serve

@@ -103,13 +103,18 @@ class ConnectionCounts {
 
 class SinkOut final : public StreamOut {
    public:
-    SinkOut(httplib::DataSink& sink, std::function<bool()> gone) : sink_(sink), gone_(std::move(gone)) {}
-    bool write(std::string_view piece) override { return sink_.write(piece.data(), piece.size()); }
+    SinkOut(httplib::DataSink& sink, std::function<bool()> gone, std::size_t& n_bytes)
+        : sink_(sink), gone_(std::move(gone)), n_bytes_(n_bytes) {}
+    bool write(std::string_view piece) override {
+        n_bytes_ += piece.size();
+        return sink_.write(piece.data(), piece.size());
+    }
     bool gone() override { return gone_(); }
 
    private:
     httplib::DataSink& sink_;
     std::function<bool()> gone_;
+    std::size_t& n_bytes_;
 };
 
 HttpRequest translate(const httplib::Request& from) {
@@ -143,6 +148,21 @@ int unknown_listener() {
 
 // The stream of the connection that this thread serves: the library tells its handlers nothing of it.
 thread_local const DeadlineStream* this_connection = nullptr;
+
+// The same of the reply that this thread gives.
+struct ReplyRecord {
+    std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+    std::string code = {};
+    std::function<std::string()> note = {};
+    bool is_streamed = false;
+    std::size_t n_bytes = 0;
+
+    [[nodiscard]] ReplyFacts facts(int status) const {
+        const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - begin;
+        return {status, n_bytes, elapsed.count(), code, note ? note() : std::string()};
+    }
+};
+thread_local ReplyRecord this_reply;
 
 // The status of a failure to read: the limit that was exceeded if it was one, else what the library says.
 int read_failure(int library_status) {
@@ -201,17 +221,19 @@ class HttpServer::Impl final : public httplib::Server {
         Patch(".*", with_body);
         Delete(".*", with_body);
         set_error_handler([this](const httplib::Request& from, httplib::Response& to) {
-            if (to.body.empty()) put(handlers_.refuse(translate(from), read_failure(to.status)), {}, to);
+            if (to.body.empty()) put(handlers_.refuse(translate(from), read_failure(to.status)), to);
             return HandlerResponse::Handled;
         });
         set_exception_handler(
             [this](const httplib::Request& from, httplib::Response& to, const std::exception_ptr&) {
-                put(handlers_.refuse(translate(from), 500), {}, to);
+                put(handlers_.refuse(translate(from), 500), to);
             });
         set_post_routing_handler([this](const httplib::Request& from, httplib::Response& to) {
             const HttpRequest head = translate(from);
             for (const auto& [name, value] : handlers_.common_headers(head)) to.set_header(name, value);
-            if (handlers_.on_reply) handlers_.on_reply(head, to.status, to.body.size());
+            if (this_reply.is_streamed) return;  // it is over when its last piece is
+            this_reply.n_bytes = to.body.size();
+            if (handlers_.on_reply) handlers_.on_reply(head, this_reply.facts(to.status));
         });
     }
 
@@ -278,6 +300,7 @@ class HttpServer::Impl final : public httplib::Server {
         for (std::size_t left = limits_.max_requests_per_connection; left > 0; --left) {
             if (!wait_for_request(stream)) return true;
             stream.begin_request();
+            this_reply = {};
             bool is_closed = false;
             const bool ended_well =
                 process_request(stream, address, 0, local, 0, left == 1 || is_stopping_.load(), is_closed,
@@ -314,8 +337,11 @@ class HttpServer::Impl final : public httplib::Server {
         HttpRequest head;
         head.id = random_id("req-");
         head.address = address;
-        const std::string text = plain_reply(handlers_.refuse(head, status), handlers_.common_headers(head));
-        if (handlers_.on_reply) handlers_.on_reply(head, status, text.size());
+        const HttpReply reply = handlers_.refuse(head, status);
+        const std::string text = plain_reply(reply, handlers_.common_headers(head));
+        if (handlers_.on_reply) {
+            handlers_.on_reply(head, {.status = status, .bytes = reply.body.size(), .code = reply.code});
+        }
         for (std::size_t at = 0; at < text.size();) {
             const ssize_t n = stream.write(text.data() + at, text.size() - at);
             if (n <= 0) return;
@@ -338,7 +364,7 @@ class HttpServer::Impl final : public httplib::Server {
             reply = handlers_.refuse(head, 415);
         }
         if (!reply) return false;
-        put(std::move(*reply), from.is_connection_closed, to);
+        put(std::move(*reply), to);
         return true;
     }
 
@@ -354,31 +380,51 @@ class HttpServer::Impl final : public httplib::Server {
             return true;
         });
         if (is_whole) {
-            answer(request, to);
+            answer(std::move(request), to);
             return;
         }
-        put(handlers_.refuse(request, read_failure(to.status == 413 ? 413 : 400)), {}, to);
+        put(handlers_.refuse(request, read_failure(to.status == 413 ? 413 : 400)), to);
     }
 
-    void answer(const HttpRequest& request, httplib::Response& to) const {
-        put(handlers_.handle(request), request.gone, to);
-    }
-
-    void put(HttpReply reply, std::function<bool()> gone, httplib::Response& to) const {
-        to.status = reply.status;
-        for (const auto& [name, value] : reply.headers) to.set_header(name, value);
-        if (!reply.stream) {
-            if (reply.status != 204) to.set_content(std::move(reply.body), reply.type);
-            return;
+    void answer(HttpRequest request, httplib::Response& to) const {
+        HttpReply reply = handlers_.handle(request);
+        if (reply.stream) {
+            request.body = {};
+            put_stream(std::move(reply), std::move(request), to);
+        } else {
+            put(std::move(reply), to);
         }
+    }
+
+    void put_stream(HttpReply reply, HttpRequest head, httplib::Response& to) const {
+        put_head(reply, to);
+        this_reply.is_streamed = true;
+        const int status = reply.status;
+        std::function<bool()> gone = head.gone;
         to.set_chunked_content_provider(
             reply.type,
             [stream = std::move(reply.stream), gone = std::move(gone)](std::size_t, httplib::DataSink& sink) {
-                SinkOut out(sink, gone);
+                SinkOut out(sink, gone, this_reply.n_bytes);
                 stream(out);
                 sink.done();
                 return true;
+            },
+            [this, head = std::move(head), status](bool) {
+                if (handlers_.on_reply) handlers_.on_reply(head, this_reply.facts(status));
+                this_reply = {};
             });
+    }
+
+    static void put_head(const HttpReply& reply, httplib::Response& to) {
+        to.status = reply.status;
+        for (const auto& [name, value] : reply.headers) to.set_header(name, value);
+        this_reply.code = reply.code;
+        this_reply.note = reply.note;
+    }
+
+    static void put(HttpReply reply, httplib::Response& to) {
+        put_head(reply, to);
+        if (reply.status != 204) to.set_content(std::move(reply.body), reply.type);
     }
 
     const HttpLimits limits_;

@@ -1,18 +1,27 @@
 #include "serve/job.h"
 
+#include <algorithm>
+
 #include <utility>
 
 namespace clasp::serve {
 
 Job::News Job::wait(std::chrono::milliseconds most) {
     std::unique_lock lock(mutex_);
-    has_news_.wait_for(lock, most, [this] { return !text_.empty() || progress_ || outcome_; });
+    has_news_.wait_for(lock, most, [this] { return !text_.empty() || !progress_.empty() || outcome_; });
     News news;
     news.text = std::exchange(text_, {});
-    news.progress = std::exchange(progress_, std::nullopt);
+    news.progress = std::exchange(progress_, {});
     news.is_over = outcome_.has_value();
     full_since_.reset();
     return news;
+}
+
+bool Job::shares_picture(const Job& other) const {
+    if (pictures_ == nullptr || other.pictures_ == nullptr) return false;
+    return std::any_of(pictures_->begin(), pictures_->end(), [&](const std::string& picture) {
+        return std::find(other.pictures_->begin(), other.pictures_->end(), picture) != other.pictures_->end();
+    });
 }
 
 void Job::add_text(std::string_view text) {
@@ -24,8 +33,18 @@ void Job::add_text(std::string_view text) {
 
 void Job::set_progress(const Progress& progress) {
     const std::lock_guard lock(mutex_);
-    progress_ = progress;
+    const bool is_new_phase = !last_phase_ || *last_phase_ != progress.phase;
+    // Nobody hears of all steps, but everybody of the first of a phase.
+    if (!is_new_phase && !has_begun_phase_ && !progress_.empty()) progress_.pop_back();
+    progress_.push_back(progress);
+    has_begun_phase_ = is_new_phase;
+    last_phase_ = progress.phase;
     has_news_.notify_one();
+}
+
+bool Job::is_over() const {
+    const std::lock_guard lock(mutex_);
+    return outcome_.has_value();
 }
 
 bool Job::is_stalled() const {
@@ -35,6 +54,7 @@ bool Job::is_stalled() const {
 
 void Job::start() {
     queue_ms_.store(std::chrono::duration<double, std::milli>(Clock::now() - arrived_).count());
+    has_started_.store(true);
 }
 
 void Job::finish(std::variant<Answer, Refusal> outcome) {

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "clasp/engine.h"
 #include "serve/limits.h"
@@ -33,9 +34,9 @@ class Job {
     // ---- The connection's side ----
 
     struct News {
-        std::string text;                  // since the last time
-        std::optional<Progress> progress;  // the same
-        bool is_over = false;              // nothing more comes after this text
+        std::string text;                // since the last time
+        std::vector<Progress> progress;  // the same: where each phase began, and how far the last one is
+        bool is_over = false;            // nothing more comes after this text
     };
     // Returns as soon as there are any, or with nothing after the time.
     News wait(std::chrono::milliseconds most);
@@ -46,9 +47,15 @@ class Job {
     [[nodiscard]] const Refusal& refusal() const { return std::get<Refusal>(*outcome_); }
     // Milliseconds between its arrival and the first thing that was done for it.
     [[nodiscard]] double queue_ms() const { return queue_ms_.load(); }
+    // Whether anything was done for it, and whether it is over. May be asked from any thread.
+    [[nodiscard]] bool has_started() const { return has_started_.load(); }
+    [[nodiscard]] bool is_over() const;
 
     // ---- The engine's side ----
 
+    // Whether both have a picture of the same bytes.
+    [[nodiscard]] bool shares_picture(const Job& other) const;
+    [[nodiscard]] const std::shared_ptr<const std::list<std::string>>& pictures() const { return pictures_; }
     [[nodiscard]] const std::atomic<bool>& cancel_flag() const { return cancel_; }
     void add_text(std::string_view text);
     void set_progress(const Progress& progress);
@@ -65,10 +72,13 @@ class Job {
     const Clock::time_point arrived_ = Clock::now();
     std::atomic<bool> cancel_{false};
     std::atomic<double> queue_ms_{0.0};
+    std::atomic<bool> has_started_{false};
     mutable std::mutex mutex_;
     std::condition_variable has_news_;
     std::string text_;
-    std::optional<Progress> progress_;
+    std::vector<Progress> progress_;
+    std::optional<Progress::Phase> last_phase_;
+    bool has_begun_phase_ = false;  // the last of these is where its phase began
     std::optional<Clock::time_point> full_since_;
     std::optional<std::variant<Answer, Refusal>> outcome_;
 };

@@ -25,17 +25,26 @@ struct HttpLimits {
 struct RequestLimits {
     std::size_t max_json_depth = 32;
     std::size_t max_keys = 256;  // of one object
+    std::size_t max_messages = 256;
+    std::size_t max_parts = 64;                          // of a message
+    std::size_t max_text_bytes = std::size_t{1} << 20U;  // of all messages
     std::size_t max_images = 16;
+    std::size_t max_image_bytes = std::size_t{20} << 20U;
     std::size_t max_pixels = 100'000'000;  // of all pictures of a request
-    std::size_t max_output_tokens = 4096;  // what a request gets that names no limit
-    std::size_t max_choices = 4;           // n
-    std::size_t max_queue = 64;            // requests that wait
+    std::size_t max_output_tokens = 4096;
+    std::size_t usual_output_tokens = 0;  // what a request gets that names no limit; 0: the most
+    std::size_t max_choices = 4;          // n
+    std::size_t max_queue = 64;           // requests that wait
     std::size_t max_queue_bytes = std::size_t{512} << 20U;
     std::size_t max_per_client = 8;                        // that wait or run
     std::chrono::seconds max_wait{600};                    // in the queue
     std::chrono::seconds max_request{3600};                // from arrival to the last word
     std::size_t max_output_bytes = std::size_t{1} << 20U;  // written, but not yet taken by the client
     std::chrono::milliseconds max_stall{30'000};           // with that much waiting
+
+    [[nodiscard]] std::size_t output_tokens_unasked() const {
+        return usual_output_tokens > 0 ? usual_output_tokens : max_output_tokens;
+    }
 };
 
 }  // namespace clasp::serve

@@ -9,8 +9,10 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "clasp/engine.h"
+#include "serve/http.h"
 #include "serve/scheduler.h"
 
 namespace clasp::serve {
@@ -19,7 +21,8 @@ namespace clasp::serve {
 class Histogram {
    public:
     void add(double seconds);
-    // name{le="0.1"} 3 ...
+    // name{le="0.1"} 3 ... label: more of them, as stage="encode"; may be empty.
+    [[nodiscard]] std::string lines(const std::string& name, const std::string& label = {}) const;
     [[nodiscard]] std::string text(const std::string& name, const std::string& help) const;
 
    private:
@@ -34,10 +37,13 @@ class Histogram {
 class Metrics {
    public:
     // route: the path of the endpoint, or "other", so that clients cannot make up names.
-    void count_reply(const std::string& route, int status);
-    void count_answer(const Answer& answer, const PlannedRequest& planned, double queue_ms);
+    void count_reply(const std::string& route, const ReplyFacts& facts);
+    // gaps_ms: between the tokens of the answer.
+    void count_answer(const Answer& answer, const PlannedRequest& planned, double queue_ms,
+                      const std::vector<double>& gaps_ms);
 
-    [[nodiscard]] std::string text(const SchedulerCounts& counts) const;
+    // image_cache_bytes: of the vision layers that are kept.
+    [[nodiscard]] std::string text(const SchedulerCounts& counts, std::size_t image_cache_bytes) const;
     // Seconds since 1970.
     [[nodiscard]] std::int64_t started_s() const { return started_s_; }
 
@@ -46,6 +52,7 @@ class Metrics {
     std::map<std::pair<std::string, int>, std::size_t> replies_;
     std::map<std::pair<std::string, std::string>, std::size_t> classes_;  // by class and who named it
     std::size_t n_prompt_ = 0;
+    std::size_t n_cached_ = 0;
     std::size_t n_generated_ = 0;
     std::size_t n_visual_ = 0;
     std::size_t n_kept_ = 0;
@@ -57,6 +64,9 @@ class Metrics {
     Histogram first_token_;
     Histogram queue_;
     Histogram whole_;
+    Histogram between_tokens_;
+    std::map<std::string, Histogram> stages_;
+    std::map<std::string, std::size_t> rejected_;  // by code
     const std::int64_t started_s_ =
         std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
             .count();

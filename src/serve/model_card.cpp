@@ -1,17 +1,34 @@
 #include "serve/model_card.h"
 
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <ctime>
-#include <filesystem>
-#include <system_error>
+#include <utility>
 
 #include "base/sha256.h"
-
-#include <sys/stat.h>
+#include "base/text.h"
+#include "engine/engine_state.h"
+#include "llama.h"
 
 namespace clasp::serve {
 
 using base::Json;
+
+namespace {
+
+// "6.7B", "9.8M".
+std::string size_text(std::size_t n) {
+    const auto value = static_cast<double>(n);
+    for (const auto& [unit, letter] : {std::pair{1e9, "B"}, std::pair{1e6, "M"}, std::pair{1e3, "K"}}) {
+        if (value >= unit) return base::format_number(std::round(10.0 * value / unit) / 10.0, 1) + letter;
+    }
+    return std::to_string(n);
+}
+
+}  // namespace
 
 std::string iso_time(std::int64_t seconds, std::int64_t microseconds) {
     const auto time = static_cast<std::time_t>(seconds);
@@ -34,8 +51,12 @@ std::string ModelCard::modified_at() const {
 Json ModelCard::details_json() const {
     Json families = Json::array({info.architecture});
     if (has_vision) families.push_back("clip");
-    return {{"parent_model", ""},   {"format", "gguf"},     {"family", info.architecture},
-            {"families", families}, {"parameter_size", ""}, {"quantization_level", info.weight_type}};
+    return {{"parent_model", ""},
+            {"format", "gguf"},
+            {"family", info.architecture},
+            {"families", families},
+            {"parameter_size", size_text(n_parameters)},
+            {"quantization_level", info.weight_type}};
 }
 
 Json ModelCard::entry_json(const std::string& name) const {
@@ -45,12 +66,15 @@ Json ModelCard::entry_json(const std::string& name) const {
             {"owned_by", "clasp"},
             {"aliases", Json::array({id})},
             {"tags", Json::array()},
-            {"max_model_len", info.context_length},
+            {"max_model_len", n_context},
             {"meta",
-             {{"n_ctx", info.context_length},
+             {{"vocab_type", vocabulary_type},
+              {"n_vocab", n_vocabulary},
+              {"n_ctx", n_context},
               {"n_ctx_train", info.context_length},
               {"n_embd", info.width},
               {"n_layer", info.n_layers},
+              {"n_params", n_parameters},
               {"size", size_bytes},
               {"ftype", info.weight_type}}}};
 }
@@ -81,6 +105,13 @@ ModelCard make_model_card(const Engine& engine, const ServeOptions& options) {
     card.id = options.model_id;
     card.info = engine.info();
     card.has_vision = engine.info().vision_blocks > 0;
+    card.n_context =
+        options.context > 0 ? std::min(options.context, card.info.context_length) : card.info.context_length;
+    const model::TextModel& text = *engine.state().text;
+    card.vocabulary_type = static_cast<std::int32_t>(llama_vocab_type(text.vocabulary()));
+    card.n_vocabulary = llama_vocab_n_tokens(text.vocabulary());
+    card.n_parameters = static_cast<std::size_t>(llama_model_n_params(text.handle()));
+    card.chat_template = text.chat_template().value_or("");
     struct stat file = {};
     if (stat(options.model_file.c_str(), &file) == 0) {
         card.created_s = static_cast<std::int64_t>(file.st_mtime);

@@ -15,7 +15,12 @@ namespace clasp::serve {
 struct ModelCard {
     std::string id;
     ModelInfo info;
-    std::int64_t created_s = 0;  // the file's time
+    std::size_t n_context = 0;  // tokens of a request here: the model's, or fewer
+    std::size_t n_parameters = 0;
+    std::int32_t n_vocabulary = 0;
+    std::int32_t vocabulary_type = 0;  // llama.cpp's number
+    std::string chat_template;         // empty: the file has none
+    std::int64_t created_s = 0;        // the file's time
     std::size_t size_bytes = 0;
     std::string digest;  // of the file's name, size and time: tells files apart, and reads no gigabytes
     bool has_vision = false;

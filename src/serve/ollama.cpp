@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/text.h"
 #include "clasp/version.h"
 #include "serve/json_reply.h"
 #include "serve/ollama_request.h"
@@ -75,6 +76,7 @@ HttpReply whole_reply(const OllamaReply& form, RunningChat& running, const HttpR
     if (const Refusal* refusal = running.refusal()) return refused(*refusal);
     HttpReply reply = json_reply(form.end(running.jobs.front()->answer()->text, running));
     reply.headers = running.headers();
+    reply.note = [note = running.log_note()] { return note; };
     return reply;
 }
 
@@ -82,10 +84,13 @@ HttpReply streamed_reply(const OllamaReply& form, std::shared_ptr<RunningChat> r
     HttpReply reply;
     reply.type = "application/x-ndjson";
     reply.headers = running->headers();
+    reply.note = [running] { return running->log_note(); };
     reply.stream = [form, running](StreamOut& out) {
         const auto send = [&out](const Json& json) { return out.write(base::dump_json(json) + "\n"); };
         StreamEvents events;
-        events.on_text = [&](std::size_t, const std::string& text) { return send(form.piece(text, false)); };
+        events.on_text = [&](std::size_t, const StreamPiece& piece) {
+            return send(form.piece(piece.text, false));
+        };
         events.on_end = [&](std::size_t, const Answer&) { return send(form.end("", *running)); };
         events.on_failure = [&](const Refusal& refusal) {
             return send(Json::object({{"error", error_json(refusal)["message"]}}));
@@ -105,7 +110,8 @@ HttpReply answer(Service& service, Kind kind, const HttpRequest& http) {
     if (auto refusal = read(body, http, service.chat_context(), chat, is_empty)) return refused(*refusal);
     const OllamaReply form(service, kind);
     if (is_empty) {
-        const bool unloads = body["keep_alive"] == Json(0);
+        const Json& stay = body["keep_alive"];
+        const bool unloads = stay == Json(0) || stay == Json("0") || stay == Json("0s") || stay == Json("0m");
         Json json = form.piece("", true);
         json["done_reason"] = unloads ? "unload" : "load";
         return json_reply(json);
@@ -138,27 +144,37 @@ Json tags_json(const ModelCard& card, bool is_running) {
     return Json::object({{"models", models}});
 }
 
+// The server's defaults as a line for each.
+std::string parameters_text(const Service& service) {
+    const GenerationOptions& generation = service.options.settings.request.generation;
+    return "temperature " + base::format_number(generation.temperature) + "\ntop_p " +
+           base::format_number(generation.top_p) + "\nseed " + std::to_string(generation.seed);
+}
+
 HttpReply show(const Service& service, const HttpRequest& http) {
     Json body;
     if (auto refusal = read_body(http.body, service.options.http, service.options.limits, body))
         return refused(*refusal);
     const Fields fields(body);
     std::string model;
+    Json tag;
     for (const char* key : {"name", "model"}) {
         if (auto refusal = fields.read(key, model)) return refused(*refusal);
     }
     const ModelCard& card = service.card;
-    if (model != card.id && !model.starts_with(card.id + ":")) return refused(*no_such_model(model, card.id));
+    if (model.empty()) return refused(bad_field("missing", "model", "model is missing"));
+    if (auto refusal = read_model(model, service.chat_context(), tag)) return refused(*refusal);
     Json capabilities = Json::array({"completion"});
     if (card.has_vision) capabilities.push_back("vision");
     const std::string& architecture = card.info.architecture;
     Json info = {{"general.architecture", architecture}};
-    info[architecture + ".context_length"] = card.info.context_length;
+    info[architecture + ".context_length"] = card.n_context;
     info[architecture + ".embedding_length"] = card.info.width;
     info[architecture + ".block_count"] = card.info.n_layers;
+    info["general.parameter_count"] = card.n_parameters;
     return json_reply({{"modelfile", ""},
-                       {"parameters", ""},
-                       {"template", ""},
+                       {"parameters", parameters_text(service)},
+                       {"template", card.chat_template},
                        {"modified_at", card.modified_at()},
                        {"details", card.details_json()},
                        {"model_info", info},

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "request/settings.h"
+#include "serve/completion_request.h"
+#include "serve/sampling_fields.h"
 
 namespace clasp::serve {
 
@@ -27,6 +29,15 @@ Json as_parts(const Json& message) {
     return {{"role", message["role"]}, {"content", std::move(parts)}};
 }
 
+// "json", or a schema.
+Check read_ollama_format(const Fields& fields, GenerationOptions& generation) {
+    const Json* format = fields.find("format");
+    if (format == nullptr || *format == Json("")) return std::nullopt;
+    if (*format == Json("json")) return use_schema(Json(), "format", generation);
+    if (format->is_object()) return use_schema(*format, "format", generation);
+    return bad_field("wrong_type", "format", "format takes json or a JSON schema");
+}
+
 Check read_common(const Json& body, const HttpRequest& http, const ChatContext& context, ChatRequest& chat,
                   request::Settings& settings) {
     const Fields fields(body);
@@ -36,9 +47,6 @@ Check read_common(const Json& body, const HttpRequest& http, const ChatContext& 
     CLASP_RETURN_IF_REFUSED(read_model(model, context, tag));
     chat.streams = true;
     CLASP_RETURN_IF_REFUSED(fields.read("stream", chat.streams));
-    if (const Json* format = fields.find("format"); format != nullptr && !(*format == Json(""))) {
-        return not_here("format", "answers in a given format are not supported");
-    }
     if (const Json* tools = fields.find("tools");
         tools != nullptr && !tools->empty() && !context.options.ignores_tools) {
         return not_here("tools", "\"" + context.card.id + "\" does not support tools");
@@ -51,12 +59,31 @@ Check read_common(const Json& body, const HttpRequest& http, const ChatContext& 
     const Fields options(given != nullptr ? *given : nothing, "options.");
     std::optional<long long> n_context;
     CLASP_RETURN_IF_REFUSED(
-        options.read("num_ctx", 1, static_cast<long long>(context.card.info.context_length), n_context));
+        options.read("num_ctx", 1, static_cast<long long>(context.card.n_context), n_context));
     const Json* clasp = fields.find("clasp") != nullptr ? fields.find("clasp") : options.find("clasp");
     CLASP_RETURN_IF_REFUSED(read_clasp(tag, http, clasp, context, settings, chat));
     chat.ask.generation = settings.request.generation;
-    CLASP_RETURN_IF_REFUSED(read_max_tokens(options, {"num_predict"}, chat, chat.ask.generation));
-    return read_sampling(options, chat.ask.generation);
+    CLASP_RETURN_IF_REFUSED(
+        read_max_tokens(options, {"num_predict"}, context.options.limits, chat, chat.ask.generation));
+    CLASP_RETURN_IF_REFUSED(read_sampling(options, chat.ask.generation));
+    CLASP_RETURN_IF_REFUSED(read_stop(options, "stop", chat.ask.generation));
+    return read_ollama_format(fields, chat.ask.generation);
+}
+
+// A prompt that is the model's own, its pictures in front.
+Check read_raw(const std::string& prompt, const Json& images, const ChatContext& context,
+               const request::Settings& settings, ChatRequest& chat) {
+    Json whole = prompt;
+    if (images.is_array() && !images.empty()) {
+        std::string marks;
+        for (std::size_t i = 0; i < images.size(); ++i) marks += kMediaMarker;
+        whole = {{"prompt_string", marks + prompt}, {"multimodal_data", images}};
+    }
+    const GenerationOptions generation = std::move(chat.ask.generation);
+    chat.ask = settings.request;
+    chat.ask.generation = generation;
+    chat.ask.is_raw = true;
+    return read_prompt(whole, context, 0, chat);
 }
 
 }  // namespace
@@ -85,7 +112,6 @@ Check read_ollama_generate(const Json& body, const HttpRequest& http, const Chat
     CLASP_RETURN_IF_REFUSED(fields.read("raw", is_raw));
     CLASP_RETURN_IF_REFUSED(fields.read("prompt", prompt));
     CLASP_RETURN_IF_REFUSED(fields.read("system", system));
-    if (is_raw) return not_here("raw", "raw prompts are not supported");
     for (const std::string_view key : {"suffix", "template", "context"}) {
         const Json* value = fields.find(key);
         if (value != nullptr && !value->empty() && !(*value == Json("")))
@@ -93,6 +119,7 @@ Check read_ollama_generate(const Json& body, const HttpRequest& http, const Chat
     }
     is_empty = prompt.empty() && (fields.find("images") == nullptr || fields.find("images")->empty());
     if (is_empty) return std::nullopt;
+    if (is_raw) return read_raw(prompt, body["images"], context, settings, chat);
     Json list = Json::array();
     if (!system.empty()) list.push_back({{"role", "system"}, {"content", system}});
     list.push_back(as_parts({{"role", "user"}, {"content", prompt}, {"images", body["images"]}}));

@@ -20,17 +20,49 @@ using base::Json;
 
 Json limits_json(const ServeOptions& options) {
     return {
-        {"body_bytes", options.http.max_body_bytes},   {"images", options.limits.max_images},
-        {"image_bytes", ImageLimits().max_file_bytes}, {"image_pixels", ImageLimits().max_pixels},
-        {"image_side", ImageLimits().max_side},        {"output_tokens", options.limits.max_output_tokens},
-        {"choices", options.limits.max_choices},       {"queue", options.limits.max_queue},
-        {"per_client", options.limits.max_per_client}, {"parallel", options.parallel}};
+        {"body_bytes", options.http.max_body_bytes},     {"images", options.limits.max_images},
+        {"image_bytes", options.limits.max_image_bytes}, {"image_pixels", ImageLimits().max_pixels},
+        {"image_side", ImageLimits().max_side},          {"output_tokens", options.limits.max_output_tokens},
+        {"choices", options.limits.max_choices},         {"queue", options.limits.max_queue},
+        {"per_client", options.limits.max_per_client},   {"parallel", options.parallel}};
+}
+
+// What prompts and pictures have taken here; null before the first.
+Json timing_json(const Service& service) {
+    const auto figures = service.engine.state().timing.figures();
+    if (!figures) return nullptr;
+    return {{"prefill_ms", figures->per_prompt},
+            {"prefill_ms_per_token", figures->per_token},
+            {"encode_ms", figures->encode ? Json(*figures->encode) : Json(nullptr)},
+            {"prompts", figures->n_prompts}};
+}
+
+// What a request gets that names no budget.
+std::string asked_by_default(const request::Settings& settings) {
+    const AskRequest& request = settings.request;
+    if (request.vanilla) return "none";
+    if (!request.schedule_name.empty()) return request.schedule_name;
+    return request.forced_stages.empty() ? to_text(request.budget) : to_text(request.forced_stages);
+}
+
+std::string method_by_default(const Service& service) {
+    const AskRequest& request = service.options.settings.request;
+    if (!request.method.empty()) return request.method;
+    return request.policy.classes.empty() ? service.engine.policy().method : request.policy.method;
 }
 
 HttpReply info(const Service& service) {
     const ModelInfo& model = service.card.info;
     Json methods = Json::array();
-    for (const methods::Method& method : methods::all_methods()) methods.push_back(method.name);
+    Json method_options = Json::object();
+    for (const methods::Method& method : methods::all_methods()) {
+        methods.push_back(method.name);
+        Json options = Json::array();
+        for (const methods::OptionSpec& option : method.options) {
+            options.push_back({{"name", option.name}, {"help", option.help}});
+        }
+        method_options[method.name] = std::move(options);
+    }
     Json classes = Json::array();
     for (const RouteClass& one : service.engine.state().router->classes()) {
         classes.push_back({{"id", one.id}, {"name", one.name}});
@@ -45,7 +77,7 @@ HttpReply info(const Service& service) {
                          {"architecture", model.architecture},
                          {"weight_type", model.weight_type},
                          {"layers", model.n_layers},
-                         {"context", model.context_length},
+                         {"context", service.card.n_context},
                          {"vision", service.card.has_vision},
                          {"vision_blocks", model.vision_blocks},
                          {"feature_layer", model.feature_layer},
@@ -53,11 +85,16 @@ HttpReply info(const Service& service) {
                        {"policy", service.engine.policy().name},
                        {"policies", std::vector<std::string_view>(profile_names())},
                        {"methods", methods},
+                       {"method_options", method_options},
                        {"classes", classes},
                        {"presets", presets},
                        {"limits", limits_json(service.options)},
+                       {"timing", timing_json(service)},
                        {"defaults",
-                        {{"budget", "33%"},
+                        {{"budget", asked_by_default(service.options.settings)},
+                         {"method", method_by_default(service)},
+                         {"history", history_mode_name(service.options.settings.request.history_mode)},
+                         {"max_tokens", service.options.limits.output_tokens_unasked()},
                          {"temperature", generation.temperature},
                          {"top_p", generation.top_p},
                          {"seed", generation.seed}}}});
@@ -104,16 +141,11 @@ HttpReply encode(Service& service, const HttpRequest& http) {
 
 void add_own_endpoints(Endpoints& endpoints, Service& service) {
     // For servers without the page: clients of Ollama look here whether somebody is at home.
-    endpoints.add({.method = "GET",
-                   .path = "/",
-                   .handle =
-                       [](const HttpRequest&) {
-                           HttpReply reply;
-                           reply.type = "text/plain; charset=utf-8";
-                           reply.body = "clasp-vlm is running\n";
-                           return reply;
-                       },
-                   .is_open = true});
+    endpoints.add(
+        {.method = "HEAD",
+         .path = "/",
+         .handle = [](const HttpRequest&) { return HttpReply{.type = "text/plain; charset=utf-8"}; },
+         .is_open = true});
     endpoints.add({.method = "GET", .path = "/clasp/info", .handle = [&service](const HttpRequest&) {
                        return info(service);
                    }});
@@ -133,7 +165,7 @@ void add_refused_endpoints(Endpoints& endpoints) {
     };
     constexpr auto kOllama = ErrorForm::Ollama;
     constexpr auto kOpenAi = ErrorForm::OpenAi;
-    constexpr std::array<Refused, 20> kRefused = {{
+    constexpr std::array<Refused, 21> kRefused = {{
         {"POST", "/api/pull", kOllama},
         {"POST", "/api/push", kOllama},
         {"POST", "/api/create", kOllama},
@@ -153,6 +185,7 @@ void add_refused_endpoints(Endpoints& endpoints) {
         {"POST", "/lora-adapters", kOpenAi},
         {"POST", "/slots/*", kOpenAi},
         {"POST", "/v1/audio/transcriptions", kOpenAi},
+        {"POST", "/v1/audio/translations", kOpenAi},
         {"POST", "/v1/audio/speech", kOpenAi},
     }};
     for (const Refused& refused : kRefused) {

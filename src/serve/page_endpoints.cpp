@@ -1,10 +1,15 @@
 #include "serve/page_endpoints.h"
 
+#include "base/file.h"
+#include "base/sha256.h"
 #include "serve/page.h"
+#include "serve/refusal.h"
 
 namespace clasp::serve {
 
 namespace {
+
+constexpr std::size_t kMaxFileBytes = std::size_t{16} << 20U;
 
 HttpReply page_reply(const PageFile& file, const HttpRequest& request) {
     HttpReply reply;
@@ -26,13 +31,27 @@ HttpReply page_reply(const PageFile& file, const HttpRequest& request) {
     return reply;
 }
 
+// The file of that name in the folder, as it is now. Names are those of the program's own files alone, so
+// that no request says which file is read.
+HttpReply folder_reply(const PageFile& file, const std::string& folder, const HttpRequest& request) {
+    const std::string name(file.path == "/" ? "index.html" : file.path.substr(file.path.rfind('/') + 1));
+    const auto bytes = base::read_file(folder + "/" + name, kMaxFileBytes);
+    if (!bytes.ok()) return error_reply(refusal_of(404, request.id));
+    const std::string etag = "\"" + base::sha256_hex(*bytes) + "\"";
+    return page_reply({file.path, file.type, etag, *bytes}, request);
+}
+
 }  // namespace
 
-void add_page_endpoints(Endpoints& endpoints) {
+void add_page_endpoints(Endpoints& endpoints, const std::string& folder) {
     for (const PageFile& file : page_files()) {
         endpoints.add({.method = "GET",
                        .path = std::string(file.path),
-                       .handle = [&file](const HttpRequest& request) { return page_reply(file, request); },
+                       .handle =
+                           [&file, folder](const HttpRequest& request) {
+                               return folder.empty() ? page_reply(file, request)
+                                                     : folder_reply(file, folder, request);
+                           },
                        .is_open = true});
     }
 }

@@ -42,6 +42,17 @@ class FairQueue {
         return item;
     }
 
+    // The first that is wanted among those that clients have first in their lines.
+    template <typename Wanted>
+    std::optional<Item> pop_if(Wanted wanted) {
+        for (auto line = lines_.begin(); line != lines_.end(); ++line) {
+            if (!wanted(line->items.front())) continue;
+            lines_.splice(lines_.begin(), lines_, line);
+            return pop();
+        }
+        return std::nullopt;
+    }
+
     // What pop() would give; null when there is nothing.
     [[nodiscard]] const Item* front() const {
         return lines_.empty() ? nullptr : &lines_.front().items.front();

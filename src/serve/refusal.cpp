@@ -35,6 +35,12 @@ constexpr std::array<KnownStatus, 10> kKnown = {{
 
 }  // namespace
 
+std::string picture_fault(const Status& status) {
+    constexpr std::string_view kOurs = "cannot be decoded";
+    const std::size_t at = status.message().find(kOurs);
+    return status.message().substr(0, at == std::string::npos ? at : at + kOurs.size());
+}
+
 Refusal bad_field(std::string code, std::string param, std::string message) {
     return {.code = std::move(code), .message = std::move(message), .param = std::move(param)};
 }
@@ -43,9 +49,9 @@ Refusal refusal_of(const Status& status, const std::string& request_id, std::str
     switch (status.code()) {
         case Code::InvalidArgument:
         case Code::NotFound:
-        case Code::Unsupported: return bad_field("invalid_value", std::move(param), status.message());
+        case Code::Unsupported: return bad_field("unsupported_content", std::move(param), status.message());
         case Code::TooLarge: return bad_field("out_of_range", std::move(param), status.message());
-        case Code::Corrupt: return bad_field("image_invalid", std::move(param), status.message());
+        case Code::Corrupt: return bad_field("image_invalid", std::move(param), picture_fault(status));
         case Code::OutOfMemory:
             return {.status = 503,
                     .type = "unavailable_error",
@@ -86,13 +92,35 @@ base::Json error_json(const Refusal& refusal) {
     return error;
 }
 
-HttpReply error_reply(const Refusal& refusal, ErrorForm form) {
+base::Json anthropic_error(const Refusal& refusal, const std::string& request_id) {
+    struct KnownType {
+        int status;
+        const char* type;
+    };
+    constexpr std::array<KnownType, 6> kTypes = {{{401, "authentication_error"},
+                                                  {403, "permission_error"},
+                                                  {404, "not_found_error"},
+                                                  {413, "request_too_large"},
+                                                  {429, "rate_limit_error"},
+                                                  {503, "overloaded_error"}}};
+    const char* type = refusal.status < 500 ? "invalid_request_error" : "api_error";
+    for (const KnownType& known : kTypes) {
+        if (known.status == refusal.status) type = known.type;
+    }
+    const base::Json error = {{"type", type}, {"message", error_json(refusal)["message"]}};
+    return {{"type", "error"}, {"error", error}, {"request_id", request_id}};
+}
+
+HttpReply error_reply(const Refusal& refusal, ErrorForm form, const std::string& request_id) {
     HttpReply reply;
     reply.status = refusal.status;
-    base::Json error = error_json(refusal);
-    if (form == ErrorForm::Ollama) error = error["message"];
+    reply.code = refusal.code;
     base::Json body = base::Json::object();
-    body["error"] = std::move(error);
+    switch (form) {
+        case ErrorForm::OpenAi: body["error"] = error_json(refusal); break;
+        case ErrorForm::Ollama: body["error"] = error_json(refusal)["message"]; break;
+        case ErrorForm::Anthropic: body = anthropic_error(refusal, request_id); break;
+    }
     reply.body = base::dump_json(body);
     if (refusal.retry_after_s > 0) {
         reply.headers.emplace_back("Retry-After", std::to_string(refusal.retry_after_s));

@@ -31,6 +31,8 @@ using Check = std::optional<Refusal>;
         if (auto clasp_refusal_ = (expression)) return clasp_refusal_; \
     } while (false)
 
+// What is wrong with a picture, without the words of the library that decodes it.
+std::string picture_fault(const Status& status);
 // A field of the request cannot be what it is: 400.
 Refusal bad_field(std::string code, std::string param, std::string message);
 // What the engine and the parsers refuse: 400, or 500 with a fixed text where it is our own fault.
@@ -39,8 +41,11 @@ Refusal refusal_of(const Status& status, const std::string& request_id, std::str
 Refusal refusal_of(int status, const std::string& request_id);
 
 base::Json error_json(const Refusal& refusal);
-// In OpenAI's form, or in Ollama's.
-enum class ErrorForm : std::uint8_t { OpenAi, Ollama };
-HttpReply error_reply(const Refusal& refusal, ErrorForm form = ErrorForm::OpenAi);
+// {"type": "error", "error", "request_id"}
+base::Json anthropic_error(const Refusal& refusal, const std::string& request_id);
+// In OpenAI's form, in Ollama's or in Anthropic's, which alone has the request's id.
+enum class ErrorForm : std::uint8_t { OpenAi, Ollama, Anthropic };
+HttpReply error_reply(const Refusal& refusal, ErrorForm form = ErrorForm::OpenAi,
+                      const std::string& request_id = {});
 
 }  // namespace clasp::serve

@@ -21,6 +21,33 @@ double share(double ms, double n) {
     return n > 0.0 ? ms / n : 0.0;
 }
 
+// llama-server's meaning: what was there from before is no part of what was read.
+std::size_t n_read(const PlannedRequest& planned, std::size_t n_cached) {
+    return planned.n_prompt - std::min(planned.n_prompt, n_cached);
+}
+
+struct ServerTimes {
+    std::size_t n_cached = 0;
+    std::size_t n_read = 0;
+    double prompt_ms = 0.0;
+    std::size_t n_written = 0;
+    double predicted_ms = 0.0;
+};
+
+Json timings_json(const ServerTimes& times) {
+    const auto n_prompt = static_cast<double>(times.n_read);
+    const double n_steps = times.n_written > 1 ? static_cast<double>(times.n_written - 1) : 0.0;
+    return {{"cache_n", times.n_cached},
+            {"prompt_n", times.n_read},
+            {"prompt_ms", times.prompt_ms},
+            {"prompt_per_token_ms", share(times.prompt_ms, n_prompt)},
+            {"prompt_per_second", rate(n_prompt, times.prompt_ms)},
+            {"predicted_n", times.n_written},
+            {"predicted_ms", times.predicted_ms},
+            {"predicted_per_token_ms", share(times.predicted_ms, n_steps)},
+            {"predicted_per_second", rate(n_steps, times.predicted_ms)}};
+}
+
 // [left, top, right, bottom] in pixels of the picture.
 Json area_json(const PixelRect& area) {
     return Json::array({area.left, area.top, area.left + area.width, area.top + area.height});
@@ -53,12 +80,15 @@ Json images_json(const Answer& answer, const ReportContext& context) {
         Json image = {{"width", layout.picture.width},  {"height", layout.picture.height},
                       {"grid", grid_json(layout.grid)}, {"offset", offset},
                       {"tokens", layout.n_tokens()},    {"area", area_json(around(layout.regions))}};
-        if (layout.regions.size() > 1) {
+        if (layout.regions.size() > 1 || layout.regions.front().has_class) {
             Json regions = Json::array();
             for (const TokenRegion& region : layout.regions) {
-                regions.push_back({{"grid", grid_json(region.grid)},
-                                   {"area", area_json(region.area)},
-                                   {"view", region.view}});
+                Json entry = {{"grid", grid_json(region.grid)},
+                              {"area", area_json(region.area)},
+                              {"view", region.view}};
+                if (region.has_breaks) entry["breaks"] = true;
+                if (region.has_class) entry["class_row"] = true;
+                regions.push_back(std::move(entry));
             }
             image["regions"] = std::move(regions);
         }
@@ -99,27 +129,50 @@ Json usage_json(const PlannedRequest& planned, const std::vector<const Answer*>&
     return {{"prompt_tokens", planned.n_prompt},
             {"completion_tokens", generated},
             {"total_tokens", planned.n_prompt + generated},
-            {"prompt_tokens_details", {{"cached_tokens", 0}, {"image_tokens", planned.n_visual}}}};
+            {"prompt_tokens_details",
+             {{"cached_tokens", answers.front()->history.n_tokens}, {"image_tokens", planned.n_visual}}}};
 }
 
 Json server_timings_json(const PlannedRequest& planned, const Answer& answer) {
-    const auto n_prompt = static_cast<double>(planned.n_prompt);
-    const double n_steps = answer.generated > 1 ? static_cast<double>(answer.generated - 1) : 0.0;
-    const double prompt_ms = answer.timings.first_token_ms;
-    const double predicted_ms = answer.timings.decode_ms;
-    return {{"cache_n", 0},
-            {"prompt_n", planned.n_prompt},
-            {"prompt_ms", prompt_ms},
-            {"prompt_per_token_ms", share(prompt_ms, n_prompt)},
-            {"prompt_per_second", rate(n_prompt, prompt_ms)},
-            {"predicted_n", answer.generated},
-            {"predicted_ms", predicted_ms},
-            {"predicted_per_token_ms", share(predicted_ms, n_steps)},
-            {"predicted_per_second", rate(n_steps, predicted_ms)},
-            {"visual_n", answer.tokens.visual},
-            {"visual_kept_n", answer.tokens.final},
-            {"visual_average", answer.tokens.average},
-            {"encode_ms", answer.timings.encode_ms}};
+    Json json = timings_json({.n_cached = answer.history.n_tokens,
+                              .n_read = n_read(planned, answer.history.n_tokens),
+                              .prompt_ms = answer.timings.first_token_ms,
+                              .n_written = answer.generated,
+                              .predicted_ms = answer.timings.decode_ms});
+    json["visual_n"] = answer.tokens.visual;
+    json["visual_kept_n"] = answer.tokens.final;
+    json["visual_average"] = answer.tokens.average;
+    json["encode_ms"] = answer.timings.encode_ms;
+    return json;
+}
+
+Json timings_so_far(const PlannedRequest& planned, const TokenLog& tokens) {
+    const TokenLog::Times times = tokens.times();
+    return timings_json({.n_cached = times.n_reused,
+                         .n_read = n_read(planned, times.n_reused),
+                         .prompt_ms = times.prompt_ms,
+                         .n_written = times.n_written,
+                         .predicted_ms = times.predicted_ms});
+}
+
+Json prompt_progress_json(const PlannedRequest& planned, const TokenLog& tokens, const Progress& progress) {
+    const std::size_t n_cached = tokens.times().n_reused;
+    const double share = progress.total > 0.0 ? progress.done / progress.total : 1.0;
+    const bool is_reading = progress.phase == Progress::Phase::Prefill;
+    const double n_read_now = is_reading ? share * static_cast<double>(n_read(planned, n_cached)) : 0.0;
+    return {{"total", planned.n_prompt},
+            {"cache", n_cached},
+            {"processed", n_cached + static_cast<std::size_t>(n_read_now)},
+            {"time_ms", static_cast<std::int64_t>(tokens.elapsed_ms())}};
+}
+
+Json timings_of_progress(const Json& prompt_progress) {
+    const auto number = [&](const char* name) {
+        return prompt_progress[name].get<std::size_t>().value_or(0);
+    };
+    const std::size_t n = number("processed") - number("cache");
+    const double ms = n > 0 ? static_cast<double>(number("time_ms")) : 0.0;
+    return timings_json({.n_cached = number("cache"), .n_read = n, .prompt_ms = ms});
 }
 
 ReportContext report_context(const ChatRequest& chat) {
@@ -146,12 +199,16 @@ Json clasp_json(const Answer& answer, double queue_ms, const ReportContext& cont
     json["budget"] = std::move(budget);
     for (const char* name : {"method", "label", "mass", "policy", "positions"}) json[name] = whole[name];
     json["compat"] = context.compat;
-    json["cache"] = {{"features", cache_word(answer)}, {"prefix_tokens", 0}};
-    json["history"] = "reselect";
+    json["cache"] = {{"features", cache_word(answer)},
+                     {"prefix_tokens", answer.history.n_tokens},
+                     {"front_tokens", answer.history.n_front_tokens}};
+    json["history"] = history_mode_name(answer.history.did);
+    if (answer.history.missed) json["history_missed"] = *answer.history.missed;
     json["kv_bytes"] = answer.kv_bytes;
     Json timings = {{"queue", queue_ms}};
     for (const base::JsonMember& member : whole["timings_ms"].items()) timings[member.key] = member.value;
     json["timings_ms"] = std::move(timings);
+    if (answer.unpruned) json["unpruned"] = whole["unpruned"];
     json["notes"] = whole["notes"];
     if (context.map != MapKind::None) {
         json["images"] = images_json(answer, context);

@@ -9,6 +9,7 @@
 #include "clasp/engine.h"
 #include "serve/chat_request.h"
 #include "serve/scheduler.h"
+#include "serve/token_log.h"
 
 namespace clasp::serve {
 
@@ -16,6 +17,13 @@ namespace clasp::serve {
 base::Json usage_json(const PlannedRequest& planned, const std::vector<const Answer*>& answers);
 // llama-server's names and meaning, and flat figures of ours.
 base::Json server_timings_json(const PlannedRequest& planned, const Answer& answer);
+// The same of an answer under way, as far as it is.
+base::Json timings_so_far(const PlannedRequest& planned, const TokenLog& tokens);
+// {"total", "cache", "processed", "time_ms"} of a prompt that is being read.
+base::Json prompt_progress_json(const PlannedRequest& planned, const TokenLog& tokens,
+                                const Progress& progress);
+// The timings that go with it.
+base::Json timings_of_progress(const base::Json& prompt_progress);
 
 // What a reply needs of its request once that is on its way.
 struct ReportContext {

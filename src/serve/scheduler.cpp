@@ -7,6 +7,7 @@
 #include "base/stopwatch.h"
 #include "engine/ask_run.h"
 #include "engine/engine_state.h"
+#include "serve/scheduler_entry.h"
 
 namespace clasp::serve {
 
@@ -20,14 +21,6 @@ constexpr double kUnitMs = 150.0;
 // How often the thread looks at clocks and cancelled requests while nothing computes.
 constexpr std::chrono::milliseconds kGlanceAtQueue{100};
 
-Refusal refuse_for_now(std::string code, std::string message, double retry_after_s) {
-    return {.status = 503,
-            .type = "unavailable_error",
-            .code = std::move(code),
-            .message = std::move(message),
-            .retry_after_s = std::max(1, static_cast<int>(retry_after_s))};
-}
-
 // Exceptions of the libraries below end here: one request fails, the thread goes on.
 template <typename Work>
 Status guarded(Work work) {
@@ -38,48 +31,7 @@ Status guarded(Work work) {
     }
 }
 
-Refusal draining() {
-    return refuse_for_now("draining", "the server is shutting down", 1);
-}
-
-std::size_t picture_bytes(const std::list<std::string>* pictures) {
-    std::size_t n = 0;
-    if (pictures == nullptr) return n;
-    for (const std::string& picture : *pictures) n += picture.size();
-    return n;
-}
-
-// The count that is left in the end, where the plan fixes it and no rows beside the tokens are carried along.
-std::optional<std::size_t> planned_kept(const engine::AskPlan& plan) {
-    for (const ImageLayout& image : plan.shape.images) {
-        if (image.n_fixed > 0) return std::nullopt;
-    }
-    std::size_t kept = plan.shape.n_visual();
-    const methods::MethodRun* run = plan.started.run.get();
-    if (run == nullptr) return kept;
-    if (run->program().is_adaptive) return std::nullopt;
-    kept = std::min(kept, run->program().entering);
-    for (const methods::DecoderStage& stage : run->program().stages) kept = std::min(kept, stage.keep);
-    return kept;
-}
-
 }  // namespace
-
-struct Scheduler::Entry {
-    std::shared_ptr<Job> job;
-    std::unique_ptr<engine::AskPlan> plan;  // until the run has it
-    std::unique_ptr<AskRun> run;
-    base::Stopwatch since;
-    std::string client;
-    std::size_t n_bytes = 0;
-    std::size_t kv_bytes = 0;
-    std::string request_id;
-    bool encodes_only = false;
-    bool is_running = false;
-    bool is_late = false;
-
-    [[nodiscard]] bool is_cancelled() const { return job->cancel_flag().load(); }
-};
 
 Scheduler::Scheduler(const Engine& engine, const SchedulerOptions& options)
     : engine_(engine), options_(options), thread_([this] { run(); }) {}
@@ -92,82 +44,6 @@ Scheduler::~Scheduler() {
     drain();
     cancel_all();
     thread_.join();
-}
-
-Check Scheduler::submit(Submission submission, std::shared_ptr<Job>& job, PlannedRequest& planned) {
-    auto entry = std::make_unique<Entry>();
-    entry->n_bytes = picture_bytes(submission.pictures.get());
-    entry->client = submission.client;
-    entry->request_id = submission.request_id;
-    entry->encodes_only = submission.encodes_only;
-    entry->job = std::make_shared<Job>(options_.limits, std::move(submission.pictures));
-    Job* const its_job = entry->job.get();
-    submission.request.cancel = &its_job->cancel_flag();
-    submission.request.on_text = [its_job](std::string_view text) { its_job->add_text(text); };
-    if (submission.wants_progress) {
-        submission.request.on_progress = [its_job](const Progress& progress) {
-            its_job->set_progress(progress);
-        };
-    }
-    const engine::EngineState& state = engine_.state();
-    auto plan = engine::plan_ask(state, submission.request);
-    if (!plan.ok()) return refusal_of(plan.status(), submission.request_id);
-    entry->plan = std::move(*plan);
-    const std::size_t context = engine_.info().context_length;
-    planned.n_prompt = entry->plan->n_prompt();
-    planned.n_visual = planned.n_prompt - entry->plan->shape.n_text;
-    if (planned.n_prompt >= context) {
-        Refusal refusal =
-            bad_field("context_length_exceeded", "messages",
-                      "the request has " + std::to_string(planned.n_prompt) +
-                          " tokens, but the context of the model is " + std::to_string(context));
-        refusal.type = "exceed_context_size_error";
-        refusal.more = {{"n_prompt_tokens", planned.n_prompt}, {"n_ctx", context}};
-        return refusal;
-    }
-    // An answer ends where the context does.
-    std::size_t& max_tokens = entry->plan->request.generation.max_tokens;
-    if (!submission.has_max_tokens) max_tokens = options_.limits.max_output_tokens;
-    max_tokens = std::min(max_tokens, context - planned.n_prompt);
-    planned.max_tokens = max_tokens;
-    planned.chosen_class = entry->plan->plan.chosen_class;
-    planned.n_kept = planned_kept(*entry->plan);
-    entry->kv_bytes = submission.encodes_only ? 0 : entry->plan->kv_bytes(state.text->config());
-
-    const std::lock_guard lock(mutex_);
-    CLASP_RETURN_IF_REFUSED(admit(submission, entry->n_bytes, entry->kv_bytes));
-    job = entry->job;
-    ++per_client_[entry->client];
-    waiting_bytes_ += entry->n_bytes;
-    (submission.encodes_only ? ahead_ : waiting_).push(submission.client, std::move(entry));
-    wake_.notify_one();
-    return std::nullopt;
-}
-
-Check Scheduler::admit(const Submission& submission, std::size_t n_bytes, std::size_t kv_bytes) {
-    const RequestLimits& limits = options_.limits;
-    if (is_draining_) return draining();
-    if (options_.max_kv_bytes > 0 && kv_bytes > options_.max_kv_bytes) {
-        return bad_field("out_of_range", "max_tokens",
-                         "the request needs " + std::to_string(kv_bytes >> 20U) +
-                             " MiB for keys and values, and the server has " +
-                             std::to_string(options_.max_kv_bytes >> 20U));
-    }
-    const std::size_t n_waiting = waiting_.size() + ahead_.size();
-    const double wait_s = mean_service_s_ * static_cast<double>(n_waiting + 1);
-    if (n_waiting >= limits.max_queue || waiting_bytes_ + n_bytes > limits.max_queue_bytes) {
-        return refuse_for_now("queue_full", "too many requests wait already", wait_s);
-    }
-    const auto client = per_client_.find(submission.client);
-    if (client != per_client_.end() && client->second >= limits.max_per_client) {
-        Refusal refusal = refuse_for_now(
-            "too_many_requests",
-            "one client may have " + std::to_string(limits.max_per_client) + " requests at a time", wait_s);
-        refusal.status = 429;
-        refusal.type = "rate_limit_error";
-        return refusal;
-    }
-    return std::nullopt;
 }
 
 void Scheduler::run() {
@@ -189,29 +65,21 @@ bool Scheduler::turn() {
 }
 
 void Scheduler::drop_unwanted() {
-    std::list<EntryPtr> dropped;
-    {
-        const std::lock_guard lock(mutex_);
-        const auto is_unwanted = [this](const EntryPtr& entry) {
-            return is_draining_ || entry->is_cancelled() || entry->job->has_waited_too_long();
-        };
-        dropped = waiting_.take_if(is_unwanted);
-        dropped.splice(dropped.end(), ahead_.take_if(is_unwanted));
-        for (const EntryPtr& entry : dropped) waiting_bytes_ -= entry->n_bytes;
+    drop_waiting();
+    stop_late();
+    if (reading_ != nullptr && reading_->is_cancelled()) {
+        fail(std::move(reading_), {Code::Cancelled, "cancelled"});
     }
-    for (EntryPtr& entry : dropped) {
-        refuse(std::move(entry),
-               is_draining() ? draining()
-                             : refuse_for_now("queue_full", "the request waited too long for its turn", 1));
-    }
-    const auto stop_late = [](const EntryPtr& entry) {
-        entry->is_late = entry->is_late || entry->job->is_late();
-        if (entry->is_late || entry->job->is_stalled()) entry->job->cancel();
+}
+
+void Scheduler::stop_late() {
+    const auto stop = [](Entry& entry) {
+        entry.is_late = entry.is_late || entry.job->is_late();
+        if (entry.is_late || entry.job->is_stalled()) entry.job->cancel();
     };
-    for (const EntryPtr& entry : writing_) stop_late(entry);
-    if (reading_ == nullptr) return;
-    stop_late(reading_);
-    if (reading_->is_cancelled()) fail(std::move(reading_), {Code::Cancelled, "cancelled"});
+    for (const EntryPtr& entry : writing_) stop(*entry);
+    if (reading_ != nullptr) stop(*reading_);
+    if (aside_ != nullptr) stop(*aside_);
 }
 
 bool Scheduler::write_step() {
@@ -221,6 +89,7 @@ bool Scheduler::write_step() {
     const base::Stopwatch watch;
     const Status status = guarded([&] { return AskRun::write(*lane_, runs, nullptr); });
     last_step_ms_ = watch.elapsed_ms();
+    since_step_ = {};
     {
         const std::lock_guard lock(mutex_);
         ++counts_.n_decode_steps;
@@ -243,72 +112,147 @@ bool Scheduler::write_step() {
 bool Scheduler::read_units() {
     if (reading_ == nullptr) return false;
     const base::Stopwatch watch;
+    read_aside();
     // As long as the others' last step took, at least one unit; alone, units go on until somebody writes.
     do {
-        run_unit(*reading_);
+        run_unit(reading_);
         if (reading_ == nullptr || reading_->run->phase() != Phase::Read) break;
     } while (!reading_->is_cancelled() && watch.elapsed_ms() < last_step_ms_ && !writing_.empty());
-    if (reading_ == nullptr) return true;
-    if (reading_->run->phase() == Phase::Done) {
-        finish(std::move(reading_));
-    } else if (reading_->run->phase() == Phase::Write) {
-        writing_.push_back(std::move(reading_));
-    }
+    if (reading_ != nullptr) settle(reading_);
     return true;
 }
 
-void Scheduler::run_unit(Entry& entry) {
-    const bool is_seeing = entry.run->phase() == Phase::See;
-    const base::Stopwatch watch;
-    const Status status = guarded(
-        [&] { return is_seeing ? entry.run->see(*lane_) : entry.run->read(*lane_, layers_per_unit_); });
-    if (!status.ok()) {
-        fail(std::move(reading_), status);
+void Scheduler::settle(EntryPtr& entry) {
+    if (entry->run->phase() == Phase::See || entry->run->phase() == Phase::Read) return;
+    part_ways(*entry);
+    if (entry->run->phase() == Phase::Done) {
+        finish(std::move(entry));
+    } else {
+        writing_.push_back(std::move(entry));
+    }
+}
+
+void Scheduler::read_aside() {
+    if (aside_ == nullptr) {
+        if (reading_->encodes_only || reading_->pictures.empty()) return;
+        if (writing_.size() + 1 >= options_.parallel) return;
+        {
+            const std::lock_guard lock(mutex_);
+            if (is_draining_) return;
+            auto found = waiting_.pop_if(
+                [this](const EntryPtr& entry) { return entry->pictures.empty() && fits(*entry); });
+            if (!found) return;
+            aside_ = std::move(*found);
+        }
+        if (!begin(aside_)) return;
+    }
+    if (aside_->is_cancelled()) {
+        fail(std::move(aside_), {Code::Cancelled, "cancelled"});
         return;
     }
-    if (is_seeing && entry.encodes_only) {
-        leave(entry);
-        entry.job->finish(Answer{});
-        reading_.reset();
+    if (aside_->run->phase() == Phase::See) run_unit(aside_);
+    if (aside_ != nullptr) run_unit(aside_);
+    if (aside_ != nullptr) settle(aside_);
+}
+
+void Scheduler::run_unit(EntryPtr& entry) {
+    const bool is_seeing = entry->run->phase() == Phase::See;
+    const bool is_first = entry == reading_;
+    const base::Stopwatch watch;
+    const Status status = guarded([&] {
+        if (!is_seeing) return entry->run->read(*lane_, entry->layers_per_unit);
+        return is_first ? entry->run->see(*lane_, [this] { return breathe(); }) : entry->run->see(*lane_);
+    });
+    if (!status.ok() && entry->makes_way && !entry->is_cancelled()) {
+        put_back();
+        return;
+    }
+    if (!status.ok()) {
+        fail(std::move(entry), status);
+        return;
+    }
+    if (is_seeing) {
+        const std::lock_guard lock(mutex_);
+        for (const std::string& picture : entry->pictures) {
+            std::erase(encoded_, picture);
+            encoded_.push_back(picture);
+        }
+        while (encoded_.size() > options_.cached_images) encoded_.pop_front();
+    }
+    if (is_seeing && entry->encodes_only) {
+        leave(*entry);
+        entry->job->finish(Answer{});
+        entry.reset();
     }
     if (is_seeing) return;
-    const double per_layer_ms = watch.elapsed_ms() / static_cast<double>(layers_per_unit_);
+    const double per_layer_ms = watch.elapsed_ms() / static_cast<double>(entry->layers_per_unit);
     const std::size_t n_layers = engine_.info().n_layers;
     const double fitting = per_layer_ms > 0.0 ? kUnitMs / per_layer_ms : static_cast<double>(n_layers);
-    layers_per_unit_ = static_cast<std::size_t>(std::clamp(fitting, 1.0, static_cast<double>(n_layers)));
+    entry->layers_per_unit =
+        static_cast<std::size_t>(std::clamp(fitting, 1.0, static_cast<double>(n_layers)));
+    if (is_first) layers_per_unit_ = entry->layers_per_unit;
 }
 
-FairQueue<Scheduler::EntryPtr>* Scheduler::next_queue() {
-    if (waiting_.front() == nullptr) return writing_.empty() && ahead_.front() != nullptr ? &ahead_ : nullptr;
-    const bool fits = options_.max_kv_bytes == 0 ||
-                      counts_.kv_bytes + (*waiting_.front())->kv_bytes <= options_.max_kv_bytes;
-    return fits ? &waiting_ : nullptr;
-}
-
-bool Scheduler::let_next_in() {
-    if (reading_ != nullptr || writing_.size() >= options_.parallel) return false;
-    {
+bool Scheduler::breathe() {
+    drop_waiting();
+    stop_late();
+    if (!writing_.empty() && since_step_.elapsed_ms() >= last_step_ms_) {
+        write_step();
         const std::lock_guard lock(mutex_);
-        FairQueue<EntryPtr>* const queue = is_draining_ ? nullptr : next_queue();
-        if (queue == nullptr) return false;
-        reading_ = std::move(*queue->pop());
-        waiting_bytes_ -= reading_->n_bytes;
-        counts_.kv_bytes += reading_->kv_bytes;
-        ++counts_.n_running;
-        reading_->is_running = true;
-        running_.push_back(reading_->job);
+        ++counts_.n_steps_between_blocks;
     }
-    reading_->job->start();
-    if (lane_ == nullptr) {
-        auto lane = engine::Lane::open(engine_.state());
-        if (!lane.ok()) {
-            fail(std::move(reading_), lane.status());
-            return true;
+    read_aside();
+    if (!reading_->encodes_only || writing_.size() >= options_.parallel) return true;
+    const std::lock_guard lock(mutex_);
+    const EntryPtr* const next = is_draining_ ? nullptr : waiting_.front();
+    // A question about the very picture has to wait for it in any case.
+    reading_->makes_way =
+        next != nullptr && next_queue() == &waiting_ && !(*next)->job->shares_picture(*reading_->job);
+    return !reading_->makes_way;
+}
+
+void Scheduler::put_back() {
+    EntryPtr entry = std::move(reading_);
+    entry->plan = entry->run->take_plan();
+    entry->run.reset();
+    entry->makes_way = false;
+    entry->is_running = false;
+    const std::lock_guard lock(mutex_);
+    std::erase(running_, entry->job);
+    --counts_.n_running;
+    ++counts_.n_put_back;
+    waiting_bytes_ += entry->n_bytes;
+    const std::string client = entry->client;
+    ahead_.push(client, std::move(entry));
+}
+
+void Scheduler::part_ways(Entry& entry) {
+    std::vector<std::unique_ptr<AskRun>> runs = entry.run->take_others();
+    const std::size_t kv_bytes = entry.kv_bytes / (1 + entry.others.size());
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        auto other = std::make_unique<Entry>();
+        other->job = entry.others[i].job;
+        other->run = std::move(runs[i]);
+        other->since = entry.since;
+        other->client = entry.client;
+        other->kv_bytes = kv_bytes;
+        other->request_id = entry.request_id;
+        other->is_running = true;
+        other->job->start();
+        {
+            const std::lock_guard lock(mutex_);
+            ++per_client_[other->client];
+            ++counts_.n_running;
+            running_.push_back(other->job);
         }
-        lane_ = std::move(*lane);
+        if (other->run->phase() == Phase::Done) {
+            finish(std::move(other));
+        } else {
+            writing_.push_back(std::move(other));
+        }
     }
-    reading_->run = std::make_unique<AskRun>(engine_.state(), std::move(reading_->plan), reading_->since);
-    return true;
+    if (!runs.empty()) entry.kv_bytes = kv_bytes;
+    entry.others.clear();
 }
 
 void Scheduler::leave(Entry& entry) {
@@ -328,13 +272,14 @@ void Scheduler::leave(Entry& entry) {
 
 void Scheduler::refuse(EntryPtr entry, Refusal refusal) {
     leave(*entry);
+    for (const OtherAnswer& other : entry->others) other.job->finish(refusal);
     entry->job->finish(std::move(refusal));
 }
 
 void Scheduler::fail(EntryPtr entry, const Status& status) {
     const bool is_late = entry->is_late && status.code() == Code::Cancelled;
     const Status cause = is_late ? Status(Code::Deadline, "late") : status;
-    Refusal refusal = refusal_of(cause, entry->request_id);
+    Refusal refusal = note_failure(refusal_of(cause, entry->request_id), cause, entry->request_id);
     refuse(std::move(entry), std::move(refusal));
 }
 

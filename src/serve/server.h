@@ -14,7 +14,9 @@ namespace clasp::serve {
 
 class Server {
    public:
-    // The engine must outlive it.
+    // Nothing but the page and words that the model is loading, until open().
+    explicit Server(ServeOptions options);
+    // With its model from the beginning.
     Server(const Engine& engine, ServeOptions options);
     // Gives up what is under way.
     ~Server();
@@ -24,12 +26,14 @@ class Server {
     // Begins to listen. Errors: the address cannot be had; one beyond this machine without a key
     // (invalid_argument).
     Status start();
+    // The model is there. Once; the engine must outlive the server.
+    void open(const Engine& engine);
     [[nodiscard]] int port() const;
     // "http://127.0.0.1:8080"
     [[nodiscard]] std::string url() const;
 
-    // Takes nothing in any more, refuses what waits, and gives what runs so much time. Whether it all ended
-    // by itself.
+    // Precondition of this and of counts(): open(). Takes nothing in any more, refuses what waits, and gives
+    // what runs so much time. Whether it all ended by itself.
     bool drain(std::chrono::milliseconds time);
 
     [[nodiscard]] SchedulerCounts counts() const;

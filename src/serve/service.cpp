@@ -14,8 +14,6 @@ namespace {
 constexpr std::chrono::milliseconds kLook{100};
 // With several choices each gets a glance in turn.
 constexpr std::chrono::milliseconds kGlanceAtChoice{10};
-// Clients give up on a stream in which nothing comes.
-constexpr std::chrono::seconds kSilence{15};
 
 std::string client_of(const HttpRequest& http, const ServeOptions& options) {
     const std::string_view key = presented_key(http);
@@ -25,9 +23,12 @@ std::string client_of(const HttpRequest& http, const ServeOptions& options) {
 
 }  // namespace
 
-Check Encodings::start(Service& service, ChatRequest chat, const HttpRequest& http, const std::string& hash,
-                       bool& is_cached) {
+Check Encodings::start(Service& service, ChatRequest chat, const HttpRequest& http,
+                       const std::string& picture_hash, bool& is_cached) {
     is_cached = false;
+    const std::string scope =
+        service.options.is_cache_apart ? client_of(http, service.options) : std::string();
+    const std::string hash = scope + picture_hash;
     {
         const std::lock_guard lock(mutex_);
         for (const Encoding& encoding : latest_) {
@@ -41,6 +42,7 @@ Check Encodings::start(Service& service, ChatRequest chat, const HttpRequest& ht
     submission.client = client_of(http, service.options);
     submission.request_id = http.id;
     submission.request = std::move(chat.ask);
+    submission.request.cache_scope = scope;
     submission.pictures = std::make_shared<const std::list<std::string>>(std::move(chat.pictures));
     submission.encodes_only = true;
     std::shared_ptr<Job> job;
@@ -62,34 +64,65 @@ Check RunningChat::start(Service& service, ChatRequest chat, const HttpRequest& 
     started->report = report_context(chat);
     started->reports = chat.reports;
     started->wants_usage = chat.wants_usage;
+    started->wants_tokens = chat.wants_tokens;
+    started->wants_timings = chat.wants_timings;
+    started->silence = chat.silence;
     started->metrics = &service.metrics;
-    const auto pictures = std::make_shared<const std::list<std::string>>(std::move(chat.pictures));
-    const std::uint32_t seed = chat.ask.generation.seed;
+    Submission submission;
+    submission.client = client_of(http, service.options);
+    submission.has_max_tokens = chat.has_max_tokens;
+    submission.has_budget = chat.budget_by != "default" && chat.budget_by != "detail";
+    submission.wants_progress = chat.wants_progress;
+    submission.request_id = http.id;
+    submission.request = chat.ask;
+    if (service.options.is_cache_apart) submission.request.cache_scope = submission.client;
+    submission.pictures = std::make_shared<const std::list<std::string>>(std::move(chat.pictures));
+    std::vector<OtherAnswer> others(chat.n_choices - 1);
+    submission.others = &others;
     for (std::size_t i = 0; i < chat.n_choices; ++i) {
-        Submission submission;
-        submission.client = client_of(http, service.options);
-        submission.has_max_tokens = chat.has_max_tokens;
-        submission.wants_progress = chat.wants_progress;
-        submission.request_id = http.id;
-        submission.request = chat.ask;
-        submission.request.generation.seed = seed + static_cast<std::uint32_t>(i);
-        submission.pictures = pictures;
-        std::shared_ptr<Job> job;
-        CLASP_RETURN_IF_REFUSED(service.scheduler.submit(std::move(submission), job, started->planned));
-        started->jobs.push_back(std::move(job));
+        const auto tokens = std::make_shared<TokenLog>(chat.wants_tokens);
+        started->tokens.push_back(tokens);
+        const auto add = [tokens](const WrittenToken& token) { tokens->add(token); };
+        if (i == 0) {
+            submission.request.on_token = add;
+            submission.request.on_reused = [tokens](std::size_t n) { tokens->add_reused(n); };
+            continue;
+        }
+        others[i - 1].seed = chat.ask.generation.seed + static_cast<std::uint32_t>(i);
+        others[i - 1].on_token = add;
+    }
+    std::shared_ptr<Job> job;
+    CLASP_RETURN_IF_REFUSED(service.scheduler.submit(std::move(submission), job, started->planned));
+    started->jobs.push_back(std::move(job));
+    for (const OtherAnswer& other : others) started->jobs.push_back(other.job);
+    for (std::size_t i = 0; i < started->jobs.size(); ++i)
+        service.slots.add(started->jobs[i], started->tokens[i], started->planned);
+    started->generation = chat.ask.generation;
+    started->generation.max_tokens = started->planned.max_tokens;
+    if (service.options.logs_content) {
+        started->log = service.options.log;
+        started->id = http.id;
+        clasp::log(started->log, LogLevel::Info,
+                   http.id + " question: " + base::printable(chat.ask.question, 4096));
     }
     running = std::move(started);
     return std::nullopt;
 }
 
 bool RunningChat::wait(const HttpRequest& http) {
-    for (const std::shared_ptr<Job>& job : jobs) {
-        while (!job->wait(kLook).is_over) {
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+        while (!jobs[i]->wait(kLook).is_over) {
             if (http.gone()) return false;
         }
-        if (job->answer() != nullptr) metrics->count_answer(*job->answer(), planned, job->queue_ms());
+        if (jobs[i]->answer() != nullptr) count(i);
     }
     return true;
+}
+
+void RunningChat::count(std::size_t choice) const {
+    const Job& job = *jobs[choice];
+    metrics->count_answer(*job.answer(), planned, job.queue_ms(), tokens[choice]->gaps_ms());
+    if (log) clasp::log(log, LogLevel::Info, id + " answer: " + base::printable(job.answer()->text, 4096));
 }
 
 const Refusal* RunningChat::refusal() const {
@@ -118,10 +151,51 @@ HeaderList RunningChat::headers() const {
     return headers;
 }
 
+std::string RunningChat::log_note() const {
+    std::string note = "prompt=" + std::to_string(planned.n_prompt);
+    const Job& job = *jobs.front();
+    const Answer* answer = job.is_over() ? job.answer() : nullptr;
+    if (answer == nullptr) return note + (job.is_over() ? " code=" + job.refusal().code : " cancelled");
+    const AskTimings& times = answer->timings;
+    note += " written=" + std::to_string(answer->generated) +
+            " kept=" + std::to_string(answer->tokens.final) + "/" + std::to_string(answer->tokens.visual) +
+            " class=" + std::to_string(answer->chosen_class.id);
+    for (const auto& [name, ms] :
+         {std::pair{"queue", job.queue_ms()}, std::pair{"image", times.image_ms},
+          std::pair{"encode", times.encode_ms}, std::pair{"prefill", times.prefill_ms},
+          std::pair{"first", times.first_token_ms}, std::pair{"decode", times.decode_ms}}) {
+        note += " " + std::string(name) + "=" + base::format_number(ms, 1);
+    }
+    return note;
+}
+
+namespace {
+
+// What came of one choice since the last time. n_sent: bytes of its text that were handed on.
+bool send_news(RunningChat& running, std::size_t choice, const Job::News& news, const StreamEvents& events,
+               std::size_t& n_sent, bool& has_written) {
+    const auto send = [&](const StreamPiece& piece) {
+        has_written = true;
+        n_sent += piece.text.size();
+        return events.on_text(choice, piece);
+    };
+    if (!running.wants_tokens) return news.text.empty() || send({news.text});
+    for (WrittenToken& token : running.tokens[choice]->take()) {
+        StreamPiece piece = {token.text, std::nullopt};
+        piece.token = std::move(token);
+        if (!send(piece)) return false;
+    }
+    const Answer* answer = news.is_over ? running.jobs[choice]->answer() : nullptr;
+    return answer == nullptr || n_sent >= answer->text.size() || send({answer->text.substr(n_sent)});
+}
+
+}  // namespace
+
 bool follow(RunningChat& running, StreamOut& out, const StreamEvents& events) {
     using Clock = std::chrono::steady_clock;
     Clock::time_point last_written = Clock::now();
     std::vector<bool> is_over(running.jobs.size(), false);
+    std::vector<std::size_t> n_sent(running.jobs.size(), 0);
     std::size_t n_left = running.jobs.size();
     const auto most = running.jobs.size() == 1 ? kLook : kGlanceAtChoice;
     const auto wrote = [&](bool went_well) {
@@ -133,9 +207,12 @@ bool follow(RunningChat& running, StreamOut& out, const StreamEvents& events) {
             if (is_over[i]) continue;
             Job& job = *running.jobs[i];
             const Job::News news = job.wait(most);
-            if (news.progress && events.on_progress && !wrote(events.on_progress(*news.progress)))
-                return false;
-            if (!news.text.empty() && !wrote(events.on_text(i, news.text))) return false;
+            for (const Progress& progress : news.progress) {
+                if (events.on_progress && !wrote(events.on_progress(progress))) return false;
+            }
+            bool has_written = false;
+            if (!send_news(running, i, news, events, n_sent[i], has_written)) return false;
+            if (has_written) last_written = Clock::now();
             if (!news.is_over) continue;
             is_over[i] = true;
             --n_left;
@@ -144,11 +221,12 @@ bool follow(RunningChat& running, StreamOut& out, const StreamEvents& events) {
                 events.on_failure(job.refusal());
                 return false;
             }
-            running.metrics->count_answer(*answer, running.planned, job.queue_ms());
+            running.count(i);
             if (!wrote(events.on_end(i, *answer))) return false;
         }
         if (out.gone()) return false;
-        if (events.on_silence && Clock::now() - last_written > kSilence && !wrote(events.on_silence()))
+        if (events.on_silence && running.silence && Clock::now() - last_written > *running.silence &&
+            !wrote(events.on_silence()))
             return false;
     }
     return true;

@@ -1,10 +1,12 @@
 // What every route has to do with: the engine, its queue, the options, the figures.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,8 @@
 #include "serve/refusal.h"
 #include "serve/report.h"
 #include "serve/scheduler.h"
+#include "serve/slots.h"
+#include "serve/token_log.h"
 
 namespace clasp::serve {
 
@@ -49,6 +53,7 @@ struct Service {
     Scheduler& scheduler;
     Encodings& encodings;
     Metrics& metrics;
+    Slots& slots;
 
     [[nodiscard]] ChatContext chat_context() const { return {options, card, engine.policy()}; }
 };
@@ -67,24 +72,43 @@ class RunningChat {
 
     // Waits for all choices. False: the client went away first.
     bool wait(const HttpRequest& http);
+    // A choice that was answered, among the server's figures.
+    void count(std::size_t choice) const;
     // The first choice that was refused, or null.
     [[nodiscard]] const Refusal* refusal() const;
     [[nodiscard]] std::vector<const Answer*> answers() const;
 
     // X-Clasp-Tokens and X-Clasp-Class, which the plan knows.
     [[nodiscard]] HeaderList headers() const;
+    // Times of its stages, tokens and class, for the log; never what was said.
+    [[nodiscard]] std::string log_note() const;
 
-    std::vector<std::shared_ptr<Job>> jobs;  // one per choice
+    std::vector<std::shared_ptr<Job>> jobs;         // one per choice
+    std::vector<std::shared_ptr<TokenLog>> tokens;  // the same
+    GenerationOptions generation;                   // of the first choice, as it runs
     PlannedRequest planned;
     ReportContext report;
     bool reports = true;
     bool wants_usage = false;
+    bool wants_tokens = false;
+    bool wants_timings = false;
+    std::optional<std::chrono::seconds> silence;  // in a stream, until a sign of life
+    // What to tell of the request for those who look for faults, with the prompt as text.
+    std::optional<std::string> verbose_prompt;
     Metrics* metrics = nullptr;  // borrowed
+    LogSink log = {};            // gets questions and answers, if that is wanted
+    std::string id = {};         // of the request
+};
+
+// Text of an answer. Where tokens are wanted it is that of one token, or what was left behind the last.
+struct StreamPiece {
+    std::string text;
+    std::optional<WrittenToken> token = std::nullopt;
 };
 
 // A piece of an answer in a stream, for whoever writes it out in its own form. False: the client is gone.
 struct StreamEvents {
-    std::function<bool(std::size_t choice, const std::string& text)> on_text;
+    std::function<bool(std::size_t choice, const StreamPiece& piece)> on_text;
     std::function<bool(const Progress& progress)> on_progress;  // may be empty
     std::function<bool(std::size_t choice, const Answer& answer)> on_end;
     std::function<bool(const Refusal& refusal)> on_failure;

@@ -1,4 +1,4 @@
-// llama-server's endpoints for those who watch: figures and properties.
+// llama-server's endpoints for those who watch: figures, properties and slots.
 #pragma once
 
 #include "serve/endpoints.h"

@@ -58,6 +58,13 @@ class Echo {
                 for (const char* piece : {"one ", "two ", "three"}) EXPECT_TRUE(out.write(piece));
             };
         }
+        if (request.path == "/flood") {
+            reply.stream = [this](StreamOut& out) {
+                while (out.write(std::string(std::size_t{1} << 16U, 'x'))) {
+                }
+                saw_gone = true;
+            };
+        }
         if (request.path == "/slow") {
             reply.stream = [this](StreamOut& out) {
                 for (int i = 0; i < 1000 && !out.gone(); ++i) {
@@ -267,6 +274,31 @@ TEST(HttpServer, IdleConnectionsAreClosed) {
     Client client(echo.port());
     client.send(request_text("GET", "/"));
     EXPECT_EQ(client.receive().status, 200);
+    EXPECT_TRUE(client.is_closed_within(milliseconds(5000)));
+}
+
+TEST(HttpServer, AReaderWhoTakesNothingIsGivenUp) {
+    HttpLimits limits;
+    limits.write_stall = milliseconds(200);
+    Echo echo(limits);
+    Client client(echo.port());
+    client.send(request_text("GET", "/flood"));
+    for (int i = 0; i < 500 && !echo.saw_gone; ++i) std::this_thread::sleep_for(milliseconds(10));
+    EXPECT_TRUE(echo.saw_gone);
+    EXPECT_EQ(get(echo.port(), "/").status, 200);
+}
+
+TEST(HttpServer, RequestsOfAConnectionAtTheLimitAndOneAbove) {
+    HttpLimits limits;
+    limits.max_requests_per_connection = 3;
+    Echo echo(limits);
+    Client client(echo.port());
+    for (int i = 0; i < 3; ++i) {
+        client.send(request_text("GET", "/"));
+        EXPECT_EQ(client.receive().status, 200);
+    }
+    client.send(request_text("GET", "/"));
+    EXPECT_EQ(client.receive().status, 0);
     EXPECT_TRUE(client.is_closed_within(milliseconds(5000)));
 }
 

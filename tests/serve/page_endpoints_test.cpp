@@ -2,8 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "serve/page.h"
 #include "serve_fixture.h"
+#include "support/paths.h"
 
 namespace clasp::serve {
 namespace {
@@ -31,6 +35,30 @@ TEST(PageEndpoints, ACopyThatIsStillRightIsNotSentAgain) {
     EXPECT_EQ(same.status, 304);
     EXPECT_EQ(same.body, "");
     EXPECT_EQ(get(server->port(), file.path, {{"If-None-Match", "\"0\""}}).status, 200);
+}
+
+TEST(PageEndpoints, FilesOfAFolderAreReadEachTime) {
+    const std::string folder = std::string(test::scratch_dir()) + "/ui";
+    std::filesystem::create_directories(folder);
+    const auto write = [&folder](const std::string& name, const std::string& text) {
+        std::ofstream(folder + "/" + name) << text;
+    };
+    write("index.html", "<!doctype html>one");
+    write("app.js", "1");
+    write("secret.txt", "2");
+    ServeOptions options = test_options();
+    options.ui_dir = folder;
+    const auto server = start_server(options);
+    EXPECT_EQ(get(server->port(), "/").body, "<!doctype html>one");
+    const Reply script = get(server->port(), "/ui/app.js");
+    EXPECT_EQ(script.body, "1");
+    EXPECT_EQ(script.header("Content-Type"), find_page_file("/ui/app.js")->type);
+    write("app.js", "3");
+    EXPECT_EQ(get(server->port(), "/ui/app.js", {{"If-None-Match", script.header("ETag")}}).body, "3");
+    // Only the page's own names, and no way out of the folder.
+    for (const char* path : {"/ui/secret.txt", "/ui/../secret.txt", "/ui/style.css"}) {
+        EXPECT_EQ(get(server->port(), path).status, 404) << path;
+    }
 }
 
 TEST(PageEndpoints, HeadHasTheHeadersAlone) {
@@ -61,11 +89,14 @@ TEST(PageEndpoints, TheKeyIsForTheRestAlone) {
     EXPECT_EQ(get(server->port(), "/", {{"Host", "evil.example"}}).status, 403);
 }
 
-TEST(PageEndpoints, AServerWithoutThePageStillSaysThatItRuns) {
+TEST(PageEndpoints, AServerWithoutThePageHasNothingThereButAnswersThoseWhoKnock) {
     ServeOptions options = test_options();
     options.has_page = false;
     const auto server = start_server(options);
-    EXPECT_EQ(get(server->port(), "/").body, "clasp-vlm is running\n");
+    EXPECT_EQ(get(server->port(), "/").status, 404);
+    Client client(server->port());
+    client.send(request_text("HEAD", "/"));
+    EXPECT_EQ(client.receive(true).status, 200);
     EXPECT_EQ(get(server->port(), "/ui/app.js").status, 404);
 }
 

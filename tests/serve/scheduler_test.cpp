@@ -9,6 +9,7 @@
 #include "request/option_table.h"
 #include "serve/queue.h"
 #include "serve_fixture.h"
+#include "support/bmp.h"
 
 namespace clasp::serve {
 namespace {
@@ -201,6 +202,102 @@ TEST(Scheduler, ARequestThatTakesTooLongEndsWithWhatItHas) {
     const bool was_cut = job->answer() != nullptr ? job->answer()->stopped == Stopped::Deadline
                                                   : job->refusal().code == "request_too_long";
     EXPECT_TRUE(was_cut || ended_by_itself);
+}
+
+// A question about a picture that the engine has not seen: its size makes it another one.
+Submission about_picture(std::list<std::string> pictures, const std::string& client) {
+    Submission submission = long_request(client, 2);
+    const auto bytes = std::make_shared<const std::list<std::string>>(std::move(pictures));
+    submission.pictures = bytes;
+    submission.request.images = {{.path = {}, .bytes = bytes->front()}};
+    return submission;
+}
+
+std::string new_picture() {
+    static std::uint32_t seed = 0;
+    ++seed;
+    return test::make_bmp(64, 48, [](std::uint32_t value) { return value * seed % 251; });
+}
+
+TEST(Scheduler, RequestsGoOnWritingWhileAPictureIsEncoded) {
+    Scheduler scheduler(tiny_engine(), options_for(2));
+    const auto writer = submit(scheduler, long_request("a"));
+    for (int i = 0; i < 1000 && scheduler.counts().n_decode_steps < 3; ++i)
+        std::this_thread::sleep_for(milliseconds(2));
+    const auto asked = submit(scheduler, about_picture({new_picture()}, "b"));
+    EXPECT_TRUE(is_over_within(*asked, milliseconds(60'000)));
+    EXPECT_NE(asked->answer(), nullptr);
+    EXPECT_GT(scheduler.counts().n_steps_between_blocks, 0U);
+    writer->cancel();
+    EXPECT_TRUE(is_over_within(*writer, milliseconds(5000)));
+}
+
+TEST(Scheduler, WhatHasNothingToEncodePassesWhatHasTwice) {
+    Scheduler scheduler(tiny_engine(), options_for(1));
+    const auto busy = submit(scheduler, long_request("z"));
+    wait_until_running(scheduler, 1);
+    const auto picture = submit(scheduler, about_picture({new_picture()}, "a"));
+    std::vector<std::shared_ptr<Job>> texts;
+    for (const char* client : {"b", "c", "d"}) texts.push_back(submit(scheduler, long_request(client, 2)));
+    busy->cancel();
+    for (const auto& job : {busy, picture, texts[0], texts[1], texts[2]})
+        EXPECT_TRUE(is_over_within(*job, milliseconds(60'000)));
+    // All came at about the same time, the picture first.
+    EXPECT_LT(texts[0]->queue_ms(), picture->queue_ms());
+    EXPECT_LT(texts[1]->queue_ms(), picture->queue_ms());
+    EXPECT_GT(texts[2]->queue_ms(), picture->queue_ms());
+}
+
+TEST(Scheduler, APictureThatWasEncodedLatelyPassesToo) {
+    Scheduler scheduler(tiny_engine(), options_for(1));
+    const std::string known = new_picture();
+    EXPECT_TRUE(is_over_within(*submit(scheduler, about_picture({known}, "a")), milliseconds(60'000)));
+    const auto busy = submit(scheduler, long_request("z"));
+    wait_until_running(scheduler, 1);
+    const auto fresh = submit(scheduler, about_picture({new_picture()}, "a"));
+    const auto again = submit(scheduler, about_picture({known}, "b"));
+    busy->cancel();
+    for (const auto& job : {fresh, again}) EXPECT_TRUE(is_over_within(*job, milliseconds(60'000)));
+    EXPECT_LT(again->queue_ms(), fresh->queue_ms());
+}
+
+TEST(Scheduler, TextIsReadBetweenThePiecesOfAPicture) {
+    Scheduler scheduler(tiny_engine(), options_for(3));
+    const auto alone = submit(scheduler, long_request("t", 3));
+    EXPECT_TRUE(is_over_within(*alone, milliseconds(60'000)));
+    int n_overtook = 0;
+    // Whether the text comes in time is a matter of luck; not every time.
+    for (int i = 0; i < 50 && n_overtook == 0; ++i) {
+        const auto picture = submit(scheduler, about_picture({new_picture()}, "a"));
+        wait_until_running(scheduler, 1);
+        const auto text = submit(scheduler, long_request("t", 3));
+        EXPECT_TRUE(is_over_within(*text, milliseconds(60'000)));
+        if (!picture->is_over()) ++n_overtook;
+        EXPECT_EQ(text->answer()->text, alone->answer()->text);
+        EXPECT_TRUE(is_over_within(*picture, milliseconds(60'000)));
+    }
+    EXPECT_GT(n_overtook, 0);
+    EXPECT_TRUE(scheduler.wait_until_idle(milliseconds(5000)));
+    EXPECT_EQ(scheduler.counts().kv_bytes, 0U);
+}
+
+TEST(Scheduler, APictureSentAheadMakesWayForAQuestion) {
+    Scheduler scheduler(tiny_engine(), options_for(1));
+    // Whether the question comes in time is a matter of luck; not every time.
+    for (int i = 0; i < 50 && scheduler.counts().n_put_back == 0; ++i) {
+        Submission ahead = about_picture({new_picture()}, "a");
+        ahead.encodes_only = true;
+        const auto encoding = submit(scheduler, std::move(ahead));
+        const auto asked = submit(scheduler, about_picture({new_picture()}, "b"));
+        EXPECT_TRUE(is_over_within(*asked, milliseconds(60'000)));
+        EXPECT_NE(asked->answer(), nullptr);
+        EXPECT_TRUE(is_over_within(*encoding, milliseconds(60'000)));
+        EXPECT_NE(encoding->answer(), nullptr) << "it came to its end all the same";
+    }
+    EXPECT_GT(scheduler.counts().n_put_back, 0U);
+    EXPECT_TRUE(scheduler.wait_until_idle(milliseconds(5000)));
+    EXPECT_EQ(scheduler.counts().n_running, 0U);
+    EXPECT_EQ(scheduler.counts().kv_bytes, 0U);
 }
 
 TEST(Job, AReaderWhoTakesNothingStallsOnlyHimself) {

@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include "request/model_files.h"
 #include "request/option_table.h"
@@ -22,6 +23,7 @@ EngineOptions tiny_options() {
     options.mmproj = folder + "clasp-tiny-mmproj.gguf";
     options.n_threads = 1;
     options.cached_images = 4;
+    options.history_bytes = std::size_t{64} << 20U;
     return options;
 }
 
@@ -105,7 +107,41 @@ Reply chat(const Server& server, const Json& body, const Headers& headers) {
     return post(server.port(), "/v1/chat/completions", base::dump_json(body), headers);
 }
 
-std::vector<Json> events_of(const Reply& reply) {
+Reply send(const Server& server, std::string_view path, const Json& body, const Headers& headers) {
+    return post(server.port(), path, base::dump_json(body), headers);
+}
+
+std::ostream& operator<<(std::ostream& out, const Refused& refused) {
+    return out << refused.status << " " << refused.code << " " << refused.param;
+}
+
+Refused refused(const Reply& reply) {
+    const Json error = json_of(reply)["error"];
+    return {reply.status, error["code"].get<std::string>().value_or("?"),
+            error["param"].get<std::string>().value_or("")};
+}
+
+Json with(Json body, const std::string& key, Json value) {
+    body[key] = std::move(value);
+    return body;
+}
+
+std::vector<NamedEvent> named_events_of(const Reply& reply) {
+    std::vector<NamedEvent> events;
+    std::istringstream lines(reply.body);
+    std::string line;
+    while (std::getline(lines, line)) {
+        if (line.starts_with("event: ")) events.push_back({line.substr(7), Json()});
+        if (!line.starts_with("data: ")) continue;
+        EXPECT_FALSE(events.empty()) << line;
+        auto json = base::parse_json(line.substr(6), {.max_bytes = std::size_t{1} << 24U, .max_depth = 32});
+        EXPECT_TRUE(json.ok()) << line;
+        if (json.ok() && !events.empty()) events.back().data = *json;
+    }
+    return events;
+}
+
+std::vector<Json> events_of(const Reply& reply, bool ends_with_done) {
     std::vector<Json> events;
     std::string rest = reply.body;
     bool is_done = false;
@@ -124,7 +160,7 @@ std::vector<Json> events_of(const Reply& reply) {
         EXPECT_TRUE(json.ok()) << event;
         if (json.ok()) events.push_back(*json);
     }
-    EXPECT_TRUE(is_done);
+    EXPECT_EQ(is_done, ends_with_done);
     return events;
 }
 

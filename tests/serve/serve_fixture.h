@@ -3,7 +3,10 @@
 
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/json.h"
 #include "clasp/engine.h"
@@ -33,7 +36,29 @@ base::Json text_body(const std::string& question);
 // The JSON of a reply; fails the test when it is none.
 base::Json json_of(const Reply& reply);
 Reply chat(const Server& server, const base::Json& body, const Headers& headers = {});
-// The data of server-sent events, [DONE] left out and checked to be the last.
-std::vector<base::Json> events_of(const Reply& reply);
+// A body at any path.
+Reply send(const Server& server, std::string_view path, const base::Json& body, const Headers& headers = {});
+
+// Why a request was refused, in OpenAI's form.
+struct Refused {
+    int status = 0;
+    std::string code;
+    std::string param;
+    friend bool operator==(const Refused&, const Refused&) = default;
+};
+std::ostream& operator<<(std::ostream& out, const Refused& refused);
+Refused refused(const Reply& reply);
+
+// The body with one more field.
+base::Json with(base::Json body, const std::string& key, base::Json value);
+
+// Events that have names, and their data.
+struct NamedEvent {
+    std::string name;
+    base::Json data;
+};
+std::vector<NamedEvent> named_events_of(const Reply& reply);
+// The data of server-sent events; [DONE] is left out and checked to be the last, or not to be there.
+std::vector<base::Json> events_of(const Reply& reply, bool ends_with_done = true);
 
 }  // namespace clasp::serve

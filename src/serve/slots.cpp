@@ -1,0 +1,60 @@
+#include "serve/slots.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace clasp::serve {
+
+using base::Json;
+
+void Slots::add(std::shared_ptr<Job> job, std::shared_ptr<TokenLog> tokens, const PlannedRequest& planned) {
+    const std::lock_guard lock(mutex_);
+    forget_ended();
+    watched_.push_back({std::move(job), std::move(tokens), planned, n_tasks_++, std::nullopt});
+}
+
+void Slots::forget_ended() {
+    watched_.remove_if([](const Watched& watched) { return watched.job->is_over(); });
+}
+
+Json Slots::json() {
+    const std::lock_guard lock(mutex_);
+    forget_ended();
+    std::vector<const Watched*> slots(n_slots_, nullptr);
+    for (const Watched& watched : watched_) {
+        if (watched.number) slots[*watched.number] = &watched;
+    }
+    for (Watched& watched : watched_) {
+        const auto free = std::find(slots.begin(), slots.end(), nullptr);
+        if (watched.number || !watched.job->has_started() || free == slots.end()) continue;
+        watched.number = static_cast<std::size_t>(free - slots.begin());
+        *free = &watched;
+    }
+    Json list = Json::array();
+    for (std::size_t i = 0; i < slots.size(); ++i) list.push_back(slot_json(i, slots[i]));
+    return list;
+}
+
+Json Slots::slot_json(std::size_t number, const Watched* watched) const {
+    const std::size_t n_written = watched != nullptr ? watched->tokens->n_written() : 0;
+    const std::size_t n_prompt = watched != nullptr ? watched->planned.n_prompt : 0;
+    Json next = {{"has_next_token", watched != nullptr}, {"has_new_line", false}};
+    if (watched != nullptr) {
+        next["n_remain"] = watched->planned.max_tokens - std::min(watched->planned.max_tokens, n_written);
+    } else {
+        next["n_remain"] = -1;
+    }
+    next["n_decoded"] = n_written;
+    return {{"id", number},
+            {"n_ctx", n_context_},
+            {"speculative", false},
+            {"is_processing", watched != nullptr},
+            {"id_task", watched != nullptr ? Json(watched->task) : Json(-1)},
+            {"n_prompt_tokens", n_prompt},
+            {"n_prompt_tokens_processed", n_written > 0 ? n_prompt : 0},
+            {"n_prompt_tokens_cache", 0},
+            {"next_token", Json::array({next})}};
+}
+
+}  // namespace clasp::serve
