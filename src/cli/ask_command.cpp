@@ -1,4 +1,5 @@
 // clasp-vlm ask: a question about images, or in text alone.
+#include <algorithm>
 #include <array>
 #include <ostream>
 #include <string>
@@ -25,7 +26,8 @@ namespace clasp::cli {
 
 namespace {
 
-constexpr std::size_t kMaxImages = 16;
+constexpr std::size_t kMaxPictures = 16;
+constexpr std::size_t kMaxImages = 768;  // that are the frames of a clip
 
 using request::Caller;
 
@@ -36,6 +38,25 @@ Status check_text_only(const Arguments& arguments, const request::Settings& sett
         return {Code::InvalidArgument, "--map draws what was kept of a picture, and none was given"};
     }
     return request::find_model_files(settings, Caller::CommandLine).status();
+}
+
+// All pictures as the frames of one clip.
+std::vector<ImageSource> as_clip(const std::vector<ImageSource>& sources) {
+    ImageSource clip;
+    for (const ImageSource& source : sources) clip.frames.push_back(source.path);
+    return {clip};
+}
+
+// Of pictures that are files: what comes through standard input is not there yet.
+Status check_map(const Arguments& arguments) {
+    const auto map = arguments.text_if("map");
+    if (!map) return ok_status();
+    std::vector<ImageSource> images;
+    for (const std::string& word : arguments.positional("IMAGE")) {
+        if (word == "-") return ok_status();
+        images.push_back({.path = word, .bytes = {}});
+    }
+    return check_token_map(*map, arguments.flag("as-clip") ? as_clip(images) : images);
 }
 
 Status check(const Arguments& arguments) {
@@ -50,10 +71,21 @@ Status check(const Arguments& arguments) {
     if (!settings.engine.cache_dir.empty()) {
         CLASP_RETURN_IF_ERROR(check_output_folder(request::option_named("cache"), settings.engine.cache_dir));
     }
-    if (arguments.is_given("map") && images.size() > 1) {
+    const bool is_clip = arguments.flag("as-clip");
+    if (!is_clip && images.size() > kMaxPictures) {
+        return {Code::InvalidArgument, "at most " + std::to_string(kMaxPictures) +
+                                           " images go with a question, and " +
+                                           std::to_string(images.size()) + " were given"};
+    }
+    if (is_clip && (images.empty() || std::find(images.begin(), images.end(), "-") != images.end())) {
+        return {Code::InvalidArgument,
+                "--as-clip takes the files of pictures, which are the frames of a clip"};
+    }
+    if (arguments.is_given("map") && images.size() > 1 && !is_clip) {
         return {Code::InvalidArgument,
                 "--map draws one image, and " + std::to_string(images.size()) + " were given"};
     }
+    CLASP_RETURN_IF_ERROR(check_map(arguments));
     return check_request_options(arguments);
 }
 
@@ -62,12 +94,17 @@ Json cache_json(const Answer& answer) {
     return *answer.cache_hit ? "hit" : "miss";
 }
 
+// Whether the text before the picture was there.
+bool has_prefix(const Answer& answer) {
+    return answer.history.n_tokens > 0;
+}
+
 void print_cache(const Answer& answer, Console& console) {
     console.err << "cache: "
                 << (!answer.cache_hit   ? "not used, because the method merges tokens inside the encoder"
                     : *answer.cache_hit ? "hit, the encoder was skipped"
                                         : "miss, the encoder ran")
-                << '\n';
+                << "; text before the picture: " << (has_prefix(answer) ? "hit" : "miss") << '\n';
 }
 
 // One line of figures for people who watch; the JSON has all of them.
@@ -100,12 +137,15 @@ Status write_files(const Arguments& arguments, const AskRequest& request, const 
 }
 
 Status run(const Arguments& arguments, Console& console) {
-    CLASP_ASSIGN_OR_RETURN(const request::Settings settings, read_settings(arguments));
+    CLASP_ASSIGN_OR_RETURN(request::Settings settings, read_settings(arguments));
+    CLASP_ASSIGN_OR_RETURN(const auto pictures, read_pictures(arguments.positional("IMAGE"), console));
+    settings.request.images = arguments.flag("as-clip") ? as_clip(pictures->sources) : pictures->sources;
     CLASP_ASSIGN_OR_RETURN(const request::ModelFiles files,
                            request::find_model_files(settings, Caller::CommandLine));
-    CLASP_ASSIGN_OR_RETURN(AskRequest request, read_request(arguments));
-    CLASP_ASSIGN_OR_RETURN(const auto pictures, read_pictures(arguments.positional("IMAGE"), console));
-    request.images = pictures->sources;
+    CLASP_ASSIGN_OR_RETURN(AskRequest request, read_request(settings));
+    if (const auto map = arguments.text_if("map")) {
+        CLASP_RETURN_IF_ERROR(check_token_map(*map, request.images));
+    }
     request.question = arguments.positional("QUESTION").front();
     request.want_logits = arguments.is_given("dump-logits");
     request.want_pictures = arguments.is_given("map");
@@ -131,6 +171,8 @@ Status run(const Arguments& arguments, Console& console) {
     if (as_json) {
         Json json = request::answer_json(answer, files.name);
         json["cache"] = cache_json(answer);
+        const bool keeps = arguments.is_given("cache") && answer.tokens.visual > 0;
+        json["cache_prefix"] = keeps ? Json(has_prefix(answer) ? "hit" : "miss") : Json(nullptr);
         write_json(console, json);
     } else {
         console.answers() << '\n' << std::flush;
@@ -150,20 +192,22 @@ Command ask_command() {
     Command command = {
         .name = "ask",
         .summary = "Ask a question about images, or in text alone",
-        .positionals = {{.name = "IMAGE",
-                         .help =
-                             "a JPEG, PNG, WebP, GIF or BMP file, or - for standard input; without one the "
-                             "question is in text alone, and --model FILE needs no --mmproj",
-                         .min_count = 0,
-                         .max_count = kMaxImages,
-                         .takes_stdin = true},
-                        {"QUESTION", "in plain words, after the images", 1, 1}},
+        .positionals =
+            {{.name = "IMAGE",
+              .help = "a JPEG, PNG, WebP, GIF or BMP file, or - for standard input; a clip: an MP4, MOV, "
+                      "WebM, MKV or AVI file, an animated GIF, WebP or PNG picture, or a folder of frames; "
+                      "without one the question is in text alone, and --model FILE needs no --mmproj",
+              .min_count = 0,
+              .max_count = kMaxImages,
+              .takes_stdin = true},
+             {"QUESTION", "in plain words, after the images", 1, 1}},
         .notes =
             "The answer goes to standard output, figures and notes to standard error. Ctrl-C stops cleanly.",
         .examples =
             {"clasp-vlm ask photo.jpg \"How many cups are on the table?\" -m llava.gguf -M mmproj.gguf",
              "clasp-vlm ask \"What is the capital of France?\" -m text.gguf",
              "clasp-vlm ask photo.jpg \"What does the sign say?\" -b 64 --map kept.png",
+             "clasp-vlm ask clip.mp4 \"What does the man do?\" -m qwen.gguf -M mmproj.gguf -b 25%",
              "clasp-vlm ask examples/pictures/crosses.png \"How many yellow crosses are in the picture?\""},
         .check = check,
         .run = run,
@@ -178,7 +222,12 @@ Command ask_command() {
     add({request::option_named("cache")});
     add(request::options_of(request::Scope::Engine));
     add({
-        map_option("draw the image with the tokens kept at each stage"),
+        {.name = "as-clip",
+         .help =
+             "the pictures are the frames of one clip, in their order, taken at --fps a second (default: 2)"},
+        map_option("draw the image with the tokens kept at each stage; of a clip a contact sheet of its "
+                   "frames, or an animation as .webp",
+                   true),
         {.name = "dump-logits",
          .type = OptionType::File,
          .value = "FILE.npy",

@@ -12,12 +12,29 @@ using request::Caller;
 using request::Scope;
 using request::Settings;
 
+namespace {
+
+// Pictures among the words, as far as they are known before one is read.
+std::vector<ImageSource> named_images(const Arguments& arguments) {
+    std::vector<ImageSource> images;
+    for (const std::string& word : arguments.positional("IMAGE")) {
+        if (word != "-") images.push_back({.path = word, .bytes = {}});
+    }
+    if (const auto image = arguments.text_if("image")) images.push_back({.path = *image, .bytes = {}});
+    if (!images.empty() && arguments.is_given("as-clip"))
+        images.front().frames = arguments.positional("IMAGE");
+    return images;
+}
+
+}  // namespace
+
 Result<Settings> read_settings(const Arguments& arguments) {
     Settings settings;
     CLASP_RETURN_IF_ERROR(read_rows(
         arguments,
         {Scope::Model, Scope::Asking, Scope::Router, Scope::Generation, Scope::Memory, Scope::Engine},
         settings));
+    settings.request.images = named_images(arguments);
     return settings;
 }
 
@@ -31,9 +48,16 @@ Status check_request_options(const Arguments& arguments) {
 }
 
 Result<AskRequest> read_request(const Arguments& arguments) {
-    CLASP_ASSIGN_OR_RETURN(Settings settings, read_settings(arguments));
-    CLASP_ASSIGN_OR_RETURN(settings.request.policy, request::find_policy(settings, Caller::CommandLine));
-    return settings.request;
+    CLASP_ASSIGN_OR_RETURN(const Settings settings, read_settings(arguments));
+    CLASP_ASSIGN_OR_RETURN(AskRequest request, read_request(settings));
+    request.images.clear();
+    return request;
+}
+
+Result<AskRequest> read_request(const Settings& settings) {
+    AskRequest request = settings.request;
+    CLASP_ASSIGN_OR_RETURN(request.policy, request::find_policy(settings, Caller::CommandLine));
+    return request;
 }
 
 EngineOptions read_engine_options(const Settings& settings, const request::ModelFiles& files) {
@@ -48,16 +72,19 @@ EngineOptions read_engine_options(const Settings& settings, const request::Model
     return options;
 }
 
-Result<Policy> read_policy_option(const Arguments& arguments) {
+Result<Policy> read_policy_option(const Arguments& arguments, const std::vector<ImageSource>& shown) {
     Settings settings;
     CLASP_RETURN_IF_ERROR(read_rows(arguments, {Scope::Model}, settings));
     CLASP_RETURN_IF_ERROR(read_row(arguments, "policy", settings));
+    settings.request.images = shown.empty() ? named_images(arguments) : shown;
     return request::find_policy(settings, Caller::CommandLine);
 }
 
-Result<request::ModelFiles> read_vision_model(const Arguments& arguments) {
+Result<request::ModelFiles> read_vision_model(const Arguments& arguments,
+                                              const std::vector<ImageSource>& shown) {
     Settings settings;
     CLASP_RETURN_IF_ERROR(read_rows(arguments, {Scope::Model}, settings));
+    settings.request.images = shown.empty() ? named_images(arguments) : shown;
     return request::find_vision_model(settings, Caller::CommandLine);
 }
 

@@ -204,7 +204,8 @@ Command bench_command() {
     };
     command.options = request::options_of(request::Scope::Model);
     for (Option& option : request::options_of(request::Scope::Asking)) {
-        if (option.name != "budget" && option.name != "schedule" && option.name != "vanilla")
+        if (option.name != "budget" && option.name != "schedule" && option.name != "vanilla" &&
+            option.name != "history")
             command.options.push_back(option);
     }
     command.options.insert(command.options.end(),

@@ -1,7 +1,8 @@
-// clasp-vlm cache: what --cache keeps on disk, and how to get rid of it.
+// clasp-vlm cache: what --cache and --packed keep on disk, and how to get rid of it.
 #include <filesystem>
 #include <ostream>
 
+#include "base/cache_files.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -18,59 +19,84 @@ std::string megabytes(std::size_t n_bytes) {
     return fixed(static_cast<double>(n_bytes) / 1e6, 1) + " MB";
 }
 
-void print(const std::string& folder, const std::vector<engine::CacheFile>& files, std::size_t n_bytes,
-           Console& console) {
-    for (const engine::CacheFile& file : files) {
-        console.out << base::printable(file.name) << "  " << megabytes(file.n_bytes) << "  "
-                    << duration_text(file.age_seconds) << " old\n";
+// One folder and what is in it, or was.
+struct CacheContent {
+    std::string folder;
+    std::vector<engine::CacheFile> files;
+
+    [[nodiscard]] std::size_t n_bytes() const {
+        std::size_t total = 0;
+        for (const engine::CacheFile& file : files) total += file.n_bytes;
+        return total;
     }
-    console.out << files.size() << (files.size() == 1 ? " file, " : " files, ") << megabytes(n_bytes)
-                << " in " << base::printable(folder) << '\n';
+};
+
+void print(const CacheContent& content, bool clears, Console& console) {
+    if (!clears) {
+        for (const engine::CacheFile& file : content.files) {
+            console.out << base::printable(file.name) << "  " << megabytes(file.n_bytes) << "  "
+                        << duration_text(file.age_seconds) << " old\n";
+        }
+    }
+    console.out << (clears ? "removed " : "") << content.files.size()
+                << (content.files.size() == 1 ? " file, " : " files, ") << megabytes(content.n_bytes())
+                << (clears ? ", from " : " in ") << base::printable(content.folder) << '\n';
 }
 
-Json as_json(const std::vector<engine::CacheFile>& files) {
-    Json list = Json::array();
-    for (const engine::CacheFile& file : files) {
-        list.push_back({{"file", file.name}, {"bytes", file.n_bytes}, {"age_seconds", file.age_seconds}});
+void add_json(const CacheContent& content, Json& list) {
+    for (const engine::CacheFile& file : content.files) {
+        list.push_back({{"folder", content.folder},
+                        {"file", file.name},
+                        {"bytes", file.n_bytes},
+                        {"age_seconds", file.age_seconds}});
     }
-    return list;
+}
+
+// The folder that is named, or the usual ones.
+Result<std::vector<CacheContent>> read_folders(const std::string& word, bool clears) {
+    CLASP_ASSIGN_OR_RETURN(const std::string folder, request::cache_folder(word));
+    std::vector<CacheContent> contents = {{folder, {}}};
+    if (word == request::kUsualCache) contents.push_back({base::usual_cache_folder("packed"), {}});
+    for (CacheContent& content : contents) {
+        // Nothing was ever kept in a usual folder: that is no failure.
+        std::error_code error;
+        if (word == request::kUsualCache && !std::filesystem::exists(content.folder, error)) continue;
+        CLASP_ASSIGN_OR_RETURN(
+            content.files, clears ? engine::clear_cache(content.folder) : engine::list_cache(content.folder));
+    }
+    return contents;
 }
 
 Status run(const Arguments& arguments, Console& console) {
-    CLASP_ASSIGN_OR_RETURN(const std::string folder, request::cache_folder(arguments.text("cache")));
     const bool clears = arguments.positional("ACTION").front() == "clear";
-    // Nothing was ever kept in the usual folder: that is no failure.
-    std::error_code error;
-    const bool is_empty =
-        arguments.text("cache") == request::kUsualCache && !std::filesystem::exists(folder, error);
-    std::vector<engine::CacheFile> files;
-    if (!is_empty) {
-        CLASP_ASSIGN_OR_RETURN(files, clears ? engine::clear_cache(folder) : engine::list_cache(folder));
+    CLASP_ASSIGN_OR_RETURN(const auto contents, read_folders(arguments.text("cache"), clears));
+    if (!arguments.flag("json")) {
+        for (const CacheContent& content : contents) print(content, clears, console);
+        return ok_status();
     }
+    Json list = Json::array();
     std::size_t n_bytes = 0;
-    for (const engine::CacheFile& file : files) n_bytes += file.n_bytes;
-    if (arguments.flag("json")) {
-        write_json(console, {{"cache", folder},
-                             {clears ? "removed" : "files", as_json(files)},
-                             {"count", files.size()},
-                             {"bytes", n_bytes}});
-    } else if (clears) {
-        console.out << "removed " << files.size() << (files.size() == 1 ? " file, " : " files, ")
-                    << megabytes(n_bytes) << ", from " << base::printable(folder) << '\n';
-    } else {
-        print(folder, files, n_bytes, console);
+    for (const CacheContent& content : contents) {
+        add_json(content, list);
+        n_bytes += content.n_bytes();
     }
+    const std::size_t count = list.size();
+    write_json(console, {{"cache", contents.front().folder},
+                         {clears ? "removed" : "files", std::move(list)},
+                         {"count", count},
+                         {"bytes", n_bytes}});
     return ok_status();
 }
 
 }  // namespace
 
 Command cache_command() {
-    Option cache = option_with_help("cache", "folder of 'ask --cache', or auto for the usual one");
+    Option cache =
+        option_with_help("cache", "folder of 'ask --cache' or '--packed', or auto for the usual ones");
     cache.fallback = request::kUsualCache;
     return {
         .name = "cache",
-        .summary = "List or remove the vision layers that 'ask --cache' keeps",
+        .summary = "List or remove what 'ask --cache' and '--packed' keep on disk",
         .positionals = {{.name = "ACTION", .help = "what to do", .choices = {"list", "clear"}}},
         .options = {cache},
         .notes =

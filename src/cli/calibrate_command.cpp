@@ -61,9 +61,10 @@ Result<Work> open_work(const Arguments& arguments, const eval::RunDescription& r
     return work;
 }
 
-Result<calibrate::CalibrateRequest> read_calibration(const Arguments& arguments, const ModelInfo& model) {
+Result<calibrate::CalibrateRequest> read_calibration(const Arguments& arguments, const EvalEngine& loaded) {
+    const ModelInfo& model = loaded.engine->info();
     calibrate::CalibrateRequest request;
-    CLASP_ASSIGN_OR_RETURN(request.start, read_policy_option(arguments));
+    CLASP_ASSIGN_OR_RETURN(request.start, read_policy_option(arguments, loaded.shown));
     request.method = arguments.text("method");
     request.budget = arguments.text("budget");
     if (const auto path = arguments.text_if("space")) {
@@ -131,9 +132,8 @@ Status check(const Arguments& arguments) {
 
 Status run(const Arguments& arguments, Console& console) {
     CLASP_ASSIGN_OR_RETURN(const EvalData data, load_eval_data(arguments.text("benchmark"), arguments));
-    CLASP_ASSIGN_OR_RETURN(const EvalEngine model, load_eval_engine(arguments, console));
-    CLASP_ASSIGN_OR_RETURN(calibrate::CalibrateRequest request,
-                           read_calibration(arguments, model.engine->info()));
+    CLASP_ASSIGN_OR_RETURN(const EvalEngine model, load_eval_engine(arguments, data, console));
+    CLASP_ASSIGN_OR_RETURN(calibrate::CalibrateRequest request, read_calibration(arguments, model));
     request.benchmark = data.benchmark;
     request.dataset = &data.dataset;
     request.max_tokens = max_tokens(arguments, *data.benchmark);

@@ -1,23 +1,25 @@
 // clasp-vlm chat: a conversation in the terminal, or one answer for each line of standard input.
-#include <algorithm>
-#include <cstdint>
-#include <istream>
-#include <ostream>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <iostream>
 #include <string>
 
 #include "base/text.h"
-#include "clasp/conversation.h"
 #include "clasp/engine.h"
 #include "cli/ask_options.h"
 #include "cli/ask_progress.h"
+#include "cli/chat_line.h"
+#include "cli/chat_session.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/line_editor.h"
 #include "cli/output.h"
 #include "cli/output_path.h"
 #include "cli/picture_file.h"
 #include "cli/pictures.h"
 #include "cli/router_options.h"
-#include "request/answer_json.h"
 #include "request/conflicts.h"
 #include "request/model_files.h"
 #include "request/option_table.h"
@@ -44,128 +46,6 @@ Status check(const Arguments& arguments) {
     return check_request_options(arguments);
 }
 
-// What a line that begins with a slash asks for.
-enum class Word : std::uint8_t { Question, Image, Reset, Undo, Quit, Help, Unknown };
-
-struct Line {
-    Word word = Word::Question;
-    std::string rest;  // the question, or what follows the word
-};
-
-std::string_view without_blanks(std::string_view text) {
-    const std::size_t begin = text.find_first_not_of(" \t\r\n");
-    if (begin == std::string_view::npos) return {};
-    return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
-}
-
-Line read_words(std::string_view text) {
-    text = without_blanks(text);
-    if (!text.starts_with('/')) return {Word::Question, std::string(text)};
-    const std::size_t space = text.find_first_of(" \t");
-    const std::string_view word = text.substr(0, space);
-    const std::string rest(
-        without_blanks(space == std::string_view::npos ? std::string_view() : text.substr(space)));
-    if (word == "/image") return {Word::Image, rest};
-    if (word == "/reset") return {Word::Reset, rest};
-    if (word == "/undo") return {Word::Undo, rest};
-    if (word == "/quit" || word == "/exit") return {Word::Quit, rest};
-    return {word == "/help" ? Word::Help : Word::Unknown, std::string(word)};
-}
-
-std::string in_one_line(std::string_view text) {
-    std::string line(text);
-    std::replace_if(
-        line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-    return line;
-}
-
-class Chat {
-   public:
-    Chat(const Engine& engine, AskRequest settings, const std::string& system, bool as_json,
-         std::string model, Console& console)
-        : conversation_(engine, system),
-          n_kept_(system.empty() ? 0U : 1U),
-          settings_(std::move(settings)),
-          as_json_(as_json),
-          model_(std::move(model)),
-          console_(console) {}
-
-    void show_next(std::vector<ImageSource> images) { next_images_ = std::move(images); }
-
-    // False: it is over.
-    Result<bool> take(const std::string& text) {
-        const Line line = read_words(text);
-        switch (line.word) {
-            case Word::Quit: return false;
-            case Word::Help: console_.err << kHelp; return true;
-            case Word::Reset:
-                conversation_.cut_back(n_kept_);
-                next_images_.clear();
-                return true;
-            case Word::Undo:
-                if (conversation_.messages().size() >= n_kept_ + 2) {
-                    conversation_.cut_back(conversation_.messages().size() - 2);
-                }
-                return true;
-            case Word::Image:
-                if (line.rest.empty()) {
-                    console_.err << "/image takes the path of a picture\n";
-                } else {
-                    next_images_.push_back({.path = line.rest, .bytes = {}});
-                }
-                return true;
-            case Word::Unknown:
-                console_.err << "there is no " << base::printable(line.rest, 64) << "; " << kHelp;
-                return true;
-            case Word::Question: break;
-        }
-        if (line.rest.empty()) return true;
-        CLASP_RETURN_IF_ERROR(ask(line.rest));
-        return true;
-    }
-
-    static constexpr std::string_view kHelp =
-        "/image FILE shows a picture with the next question, /undo forgets the last question, /reset all of "
-        "them, /quit ends\n";
-
-   private:
-    Status ask(const std::string& question) {
-        AskRequest request = settings_;
-        request.question = question;
-        request.images = next_images_;
-        request.cancel = &interrupted();
-        AskProgress progress(console_);
-        request.on_progress = progress.sink();
-        request.on_text = [&](std::string_view text) {
-            progress.clear();
-            if (!as_json_)
-                console_.answers() << (console_.in_is_terminal ? std::string(text) : in_one_line(text))
-                                   << std::flush;
-        };
-        const auto answer = conversation_.ask(request);
-        progress.clear();
-        if (!answer.ok()) return answer.status();
-        next_images_.clear();
-        if (as_json_) {
-            write_json_line(console_, request::answer_json(*answer, model_));
-            console_.out << std::flush;
-        } else {
-            console_.answers() << '\n' << std::flush;
-            for (const std::string& note : answer->notes)
-                console_.err << "note: " << base::printable(note) << '\n';
-        }
-        return answer->stopped == Stopped::Cancelled ? Status(Code::Cancelled, "stopped") : ok_status();
-    }
-
-    Conversation conversation_;
-    std::size_t n_kept_;  // messages that a reset leaves
-    AskRequest settings_;
-    bool as_json_;
-    std::string model_;
-    Console& console_;
-    std::vector<ImageSource> next_images_;
-};
-
 // One line without its end; false at the end of the input. Error: too_large.
 Result<bool> next_line(std::istream& in, std::string& line) {
     line.clear();
@@ -180,23 +60,75 @@ Result<bool> next_line(std::istream& in, std::string& line) {
     return !line.empty();
 }
 
-Status talk(Chat& chat, Console& console) {
-    if (console.in == nullptr)
-        return {Code::Unavailable, "there is no standard input to read questions from"};
-    const bool is_person = console.in_is_terminal;
-    if (is_person) console.err << Chat::kHelp;
+bool is_file(const std::string& path) {
+    std::error_code error;
+    return std::filesystem::is_regular_file(path, error);
+}
+
+// A program talks: a line is a question, and the first that cannot be answered ends it.
+Status talk_with_program(ChatSession& session, Console& console) {
     std::string line;
     for (;;) {
-        if (is_person) console.err << "> " << std::flush;
         CLASP_ASSIGN_OR_RETURN(const bool has_line, next_line(*console.in, line));
         if (!has_line) return ok_status();
-        const auto goes_on = chat.take(line);
+        CLASP_ASSIGN_OR_RETURN(const bool goes_on,
+                               session.take(read_chat_line(line, [](const std::string&) { return false; })));
+        if (!goes_on) return ok_status();
+    }
+}
+
+// What a person types: edited on a terminal, else as it comes.
+class PersonsLines {
+   public:
+    explicit PersonsLines(Console& console)
+        : console_(console),
+          is_edited_(console.in == &std::cin && console.err_is_terminal && isatty(STDIN_FILENO) == 1),
+          editor_(STDIN_FILENO, console.terminal()) {}
+
+    Result<LineEditor::Read> next() {
+        if (is_edited_) return editor_.read("> ");
+        console_.err << "> " << std::flush;
+        LineEditor::Read read;
+        for (std::string line;;) {
+            CLASP_ASSIGN_OR_RETURN(const bool has_line, next_line(*console_.in, line));
+            if (!has_line && read.text.empty()) read.end = LineEditor::End::Input;
+            const bool goes_on = has_line && line.ends_with('\\');
+            if (goes_on) line.back() = '\n';
+            read.text += line;
+            if (!goes_on) return read;
+        }
+    }
+
+   private:
+    Console& console_;
+    bool is_edited_;
+    LineEditor editor_;
+};
+
+Status talk_with_person(ChatSession& session, Console& console) {
+    console.err << chat_help();
+    PersonsLines lines(console);
+    for (;;) {
+        CLASP_ASSIGN_OR_RETURN(const LineEditor::Read read, lines.next());
+        if (read.end == LineEditor::End::Input) return ok_status();
+        if (read.end == LineEditor::End::Interrupt) {
+            console.err << "/quit or Ctrl-D ends\n";
+            continue;
+        }
+        const auto goes_on = session.take(read_chat_line(read.text, is_file));
         if (goes_on.ok() && !*goes_on) return ok_status();
         if (goes_on.ok()) continue;
-        // A person can say it better; a program has to hear of it.
-        if (!is_person || interrupted()) return goes_on.status();
+        // Ctrl-C stops an answer, not the conversation; other signals mean the program.
+        if (interrupted() && interrupt_signal() != SIGINT) return goes_on.status();
+        forget_interrupt();
         console.err << base::printable(goes_on.status().message()) << '\n';
     }
+}
+
+Status talk(ChatSession& session, Console& console) {
+    if (console.in == nullptr)
+        return {Code::Unavailable, "there is no standard input to read questions from"};
+    return console.in_is_terminal ? talk_with_person(session, console) : talk_with_program(session, console);
 }
 
 Status run(const Arguments& arguments, Console& console) {
@@ -204,6 +136,7 @@ Status run(const Arguments& arguments, Console& console) {
     CLASP_ASSIGN_OR_RETURN(const request::ModelFiles files,
                            request::find_model_files(settings, Caller::CommandLine));
     CLASP_ASSIGN_OR_RETURN(const AskRequest request, read_request(arguments));
+    for (const std::string& path : arguments.positional("IMAGE")) CLASP_RETURN_IF_ERROR(check_picture(path));
     EngineOptions options = read_engine_options(settings, files);
     AskProgress progress(console);
     options.log = console.log_sink();
@@ -212,13 +145,17 @@ Status run(const Arguments& arguments, Console& console) {
     CLASP_ASSIGN_OR_RETURN(options.router, read_router_options(arguments, console));
     CLASP_ASSIGN_OR_RETURN(const auto engine, Engine::load(options));
     progress.clear();
-    Chat chat(*engine, request, arguments.text_if("system").value_or(""), arguments.flag("json"), files.name,
-              console);
+    ChatSession session(*engine,
+                        {.request = request,
+                         .system = arguments.text_if("system").value_or(""),
+                         .model = files.name,
+                         .as_json = arguments.flag("json")},
+                        console);
     std::vector<ImageSource> images;
     for (const std::string& path : arguments.positional("IMAGE"))
         images.push_back({.path = path, .bytes = {}});
-    chat.show_next(std::move(images));
-    return talk(chat, console);
+    session.show_next(std::move(images));
+    return talk(session, console);
 }
 
 }  // namespace
@@ -235,8 +172,11 @@ Command chat_command() {
             "Every line of standard input is a question, every answer a line of standard output, its own "
             "line "
             "breaks as blanks unless a person types; with --json an object in a line. Lines that begin with "
-            "a slash are for the program: /image FILE, /undo, /reset, "
-            "/quit. Each question chooses its visual tokens anew, and no picture is encoded twice.",
+            "a slash are for the program: /image FILE, /budget N, /method NAME, /map [FILE], /save FILE, "
+            "/undo, /reset, /quit; /help explains them. Each question chooses its visual tokens anew unless "
+            "--history says otherwise, and no "
+            "picture "
+            "is encoded twice.",
         .examples = {"clasp-vlm chat photo.jpg -m llava.gguf -M mmproj.gguf",
                      "printf 'What is this?\\nWhat colour is it?\\n' | clasp-vlm chat photo.jpg"},
         .check = check,
@@ -257,6 +197,9 @@ Command chat_command() {
     Option cached_images = request::option_named("cached-images");
     cached_images.fallback = "4";
     add({cached_images});
+    Option history_cache = request::option_named("history-cache");
+    history_cache.fallback = "1024";
+    add({history_cache});
     add(request::options_of(request::Scope::Engine));
     return command;
 }

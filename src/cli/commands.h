@@ -11,6 +11,7 @@ Command cache_command();
 Command chat_command();
 Command compare_command();
 Command completion_command();
+Command convert_command();
 Command eval_command();
 Command inspect_command();
 Command methods_command();

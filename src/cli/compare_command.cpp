@@ -1,5 +1,6 @@
 // clasp-vlm compare: one question under several methods, side by side.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iomanip>
 #include <ostream>
@@ -38,6 +39,11 @@ Status check(const Arguments& arguments) {
     CLASP_RETURN_IF_ERROR(
         check_pictures_and_question(arguments.positional("IMAGE"), arguments.positional("QUESTION").front()));
     CLASP_RETURN_IF_ERROR(read_method_list(arguments.text("methods")).status());
+    const std::string& image = arguments.positional("IMAGE").front();
+    if (arguments.is_given("map") && image != "-") {
+        const std::array images = {ImageSource{.path = image, .bytes = {}}};
+        CLASP_RETURN_IF_ERROR(check_comparison_map(images));
+    }
     return check_request_options(arguments);
 }
 
@@ -119,15 +125,17 @@ void print_table(const Answer& vanilla, const std::vector<Row>& rows, Console& c
 }
 
 Status run(const Arguments& arguments, Console& console) {
-    CLASP_ASSIGN_OR_RETURN(const request::ModelFiles files, read_vision_model(arguments));
-    CLASP_ASSIGN_OR_RETURN(const std::vector<std::string> names, read_method_list(arguments.text("methods")));
-    CLASP_ASSIGN_OR_RETURN(AskRequest request, read_request(arguments));
+    CLASP_ASSIGN_OR_RETURN(request::Settings settings, read_settings(arguments));
     CLASP_ASSIGN_OR_RETURN(const auto pictures, read_pictures(arguments.positional("IMAGE"), console));
-    request.images = pictures->sources;
+    settings.request.images = pictures->sources;
+    CLASP_ASSIGN_OR_RETURN(const request::ModelFiles files,
+                           request::find_vision_model(settings, request::Caller::CommandLine));
+    CLASP_ASSIGN_OR_RETURN(const std::vector<std::string> names, read_method_list(arguments.text("methods")));
+    CLASP_ASSIGN_OR_RETURN(AskRequest request, read_request(settings));
+    if (arguments.is_given("map")) CLASP_RETURN_IF_ERROR(check_comparison_map(request.images));
     request.question = arguments.positional("QUESTION").front();
     request.want_logits = true;
     request.cancel = &interrupted();
-    CLASP_ASSIGN_OR_RETURN(const request::Settings settings, read_settings(arguments));
     EngineOptions options = read_engine_options(settings, files);
     options.cached_images = 0;  // every method pays for its own encoder
     options.log = console.log_sink();
@@ -204,7 +212,8 @@ Command compare_command() {
     add(request::options_of(request::Scope::Model));
     std::vector<Option> asking = request::options_of(request::Scope::Asking);
     std::erase_if(asking, [](const Option& option) {
-        return option.name == "method" || option.name == "vanilla";  // it runs several, and vanilla
+        // It runs several, and vanilla; nothing follows.
+        return option.name == "method" || option.name == "vanilla" || option.name == "history";
     });
     add(asking);
     add(request::options_of(request::Scope::Engine));

@@ -264,7 +264,7 @@ Status run_eval_answers(const Arguments& arguments, Console& console) {
     CLASP_ASSIGN_OR_RETURN(const eval::Scores scores,
                            benchmark->score(dataset, loaded.answers,
                                             loaded.judged.is_given ? &loaded.judged.judgements : nullptr));
-    if (benchmark->is_video && !loaded.judged.is_given) {
+    if (benchmark->is_video && benchmark->needs_judge && !loaded.judged.is_given) {
         console.err
             << "warning: without a judge this is exact match, which does not compare with judged figures\n";
     }

@@ -42,7 +42,8 @@ Command eval_command() {
         .summary = "Measure methods on a benchmark, or score existing answers, by its official rules",
         .positionals =
             {{"BENCHMARK",
-              "scenes, gqa, mmbench, mmbench-cn, mme, pope, scienceqa, vqav2, textvqa, vizwiz, seed-bench, "
+              "scenes, scenes-video, gqa, mmbench, mmbench-cn, mme, pope, scienceqa, vqav2, textvqa, vizwiz, "
+              "seed-bench, "
               "mm-vet, llava-bench, tgif-qa, msvd-qa, msrvtt-qa, or jsonl for your own questions; or "
               "'ablation "
               "NAME', 'merge DIR...' (shards of a run), 'report DIR...' (several benchmarks in one)",

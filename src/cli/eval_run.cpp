@@ -1,7 +1,6 @@
 #include "cli/eval_run.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 
 #include "base/file.h"
@@ -33,21 +32,17 @@ const std::vector<std::string>& words_of(const Arguments& arguments) {
     return arguments.positional("BENCHMARK");
 }
 
-// Of the request's options, those that say how finely pictures are seen.
-constexpr std::array<std::string_view, 5> kDetailOptions = {"image-min-tokens", "image-max-tokens",
-                                                            "image-tokens", "max-tiles", "merge"};
-
 // What the variants have in common.
-Result<Variant> base_variant(const Arguments& arguments) {
+Result<Variant> base_variant(const Arguments& arguments, const std::vector<ImageSource>& shown = {}) {
     Variant base;
-    CLASP_ASSIGN_OR_RETURN(Policy policy, read_policy_option(arguments));
+    CLASP_ASSIGN_OR_RETURN(Policy policy, read_policy_option(arguments, shown));
     base.policy = std::make_shared<Policy>(std::move(policy));
     if (const auto mass = arguments.text_if("mass"); mass && *mass != kBothMasses) {
         CLASP_ASSIGN_OR_RETURN(base.mass, parse_mass(*mass));
     }
     request::Settings settings;
-    for (const std::string_view name : kDetailOptions) {
-        CLASP_RETURN_IF_ERROR(read_row(arguments, name, settings));
+    for (const Option& option : request::options_about(request::About::Detail)) {
+        CLASP_RETURN_IF_ERROR(read_row(arguments, option.name, settings));
     }
     base.detail = settings.request.detail;
     base.budget_kind = arguments.text("budget-kind");
@@ -111,7 +106,7 @@ Result<std::vector<Variant>> read_ablation(const Arguments& arguments, const std
 
 Result<std::vector<Variant>> read_variants(const Arguments& arguments, const std::string& ablation,
                                            const EvalEngine& model, Console& console) {
-    CLASP_ASSIGN_OR_RETURN(const Variant base, base_variant(arguments));
+    CLASP_ASSIGN_OR_RETURN(const Variant base, base_variant(arguments, model.shown));
     std::vector<Variant> variants;
     if (ablation.empty()) {
         CLASP_ASSIGN_OR_RETURN(const std::vector<std::string> methods,
@@ -245,7 +240,7 @@ Status publish(const Arguments& arguments, const std::string& folder, draw::Eval
 Status run_benchmark(const std::string& benchmark, const std::string& ablation, const Arguments& arguments,
                      Console& console) {
     CLASP_ASSIGN_OR_RETURN(const EvalData data, load_eval_data(benchmark, arguments));
-    CLASP_ASSIGN_OR_RETURN(const EvalEngine model, load_eval_engine(arguments, console));
+    CLASP_ASSIGN_OR_RETURN(const EvalEngine model, load_eval_engine(arguments, data, console));
     CLASP_ASSIGN_OR_RETURN(std::vector<Variant> variants, read_variants(arguments, ablation, model, console));
     const eval::Asker asker = [&model](const AskRequest& asking) { return model.engine->ask(asking); };
     std::vector<std::string> refusals;
@@ -353,6 +348,11 @@ Result<eval::Summary> summarise_stored(const StoredRun& stored, const Arguments&
     return summary;
 }
 
+bool holds(const eval::RecordTable& table, const std::string& variant, const std::string& item) {
+    const auto records = table.find(variant);
+    return records != table.end() && records->second.find(item) != records->second.end();
+}
+
 Status run_merge(const Arguments& arguments, Console& console) {
     const std::vector<std::string>& words = words_of(arguments);
     CLASP_ASSIGN_OR_RETURN(StoredRun all, read_stored(words[1]));
@@ -377,8 +377,13 @@ Status run_merge(const Arguments& arguments, Console& console) {
     all.run.shard = {};
     CLASP_ASSIGN_OR_RETURN(eval::Summary summary, summarise_stored(all, arguments));
     CLASP_ASSIGN_OR_RETURN(OutFolder folder, open_folder(arguments, all.run));
+    const eval::RecordTable before = folder.known;
+    const auto agree = eval::merge_records(all.records, folder.known);
+    if (!agree.ok()) return agree.with_context(base::path_in_quotes(folder.path));
     for (const auto& [key, records] : all.records) {
-        for (const auto& [item, record] : records) CLASP_RETURN_IF_ERROR(folder.writer->append(record));
+        for (const auto& [item, record] : records) {
+            if (!holds(before, key, item)) CLASP_RETURN_IF_ERROR(folder.writer->append(record));
+        }
     }
     draw::EvalReport report;
     report.title = summary.title + ": methods by budget";
@@ -517,7 +522,7 @@ std::vector<Option> eval_run_options() {
          .group = OptionGroup::Output,
          .writes = Writes::Folder},
     });
-    for (const std::string_view name : kDetailOptions) options.push_back(request::option_named(name));
+    add(request::options_about(request::About::Detail));
     add(request::options_of(request::Scope::Engine));
     return options;
 }

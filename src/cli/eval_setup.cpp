@@ -1,5 +1,7 @@
 #include "cli/eval_setup.h"
 
+#include <algorithm>
+
 #include "base/sha256.h"
 #include "base/text.h"
 #include "cli/ask_options.h"
@@ -39,10 +41,6 @@ std::vector<std::string> split_list(const std::string& text) {
 Result<EvalData> load_eval_data(const std::string& benchmark, const Arguments& arguments) {
     EvalData data;
     CLASP_ASSIGN_OR_RETURN(data.benchmark, eval::find_benchmark(benchmark));
-    if (data.benchmark->is_video) {
-        return Status(Code::Unsupported,
-                      benchmark + " asks about clips, and this version reads pictures only");
-    }
     eval::LoadOptions options;
     options.split = arguments.text_if("split").value_or("");
     CLASP_ASSIGN_OR_RETURN(data.dataset, data.benchmark->load(arguments.text("data"), options));
@@ -55,9 +53,12 @@ Result<EvalData> load_eval_data(const std::string& benchmark, const Arguments& a
     return data;
 }
 
-Result<EvalEngine> load_eval_engine(const Arguments& arguments, Console& console) {
-    CLASP_ASSIGN_OR_RETURN(const request::ModelFiles files, read_vision_model(arguments));
+Result<EvalEngine> load_eval_engine(const Arguments& arguments, const EvalData& data, Console& console) {
     EvalEngine loaded;
+    const auto first = std::find_if(data.dataset.items.begin(), data.dataset.items.end(),
+                                    [](const eval::Item& item) { return !item.image.empty(); });
+    if (first != data.dataset.items.end()) loaded.shown.push_back({.path = first->image});
+    CLASP_ASSIGN_OR_RETURN(const request::ModelFiles files, read_vision_model(arguments, loaded.shown));
     loaded.name = files.name;
     ThreadPool pool;
     CLASP_ASSIGN_OR_RETURN(const std::string text, engine::file_identity(files.model, &pool));

@@ -25,8 +25,9 @@ struct EvalEngine {
     std::string name;
     std::string hash;  // of both files
     std::unique_ptr<Engine> engine;
+    std::vector<ImageSource> shown;  // an example of what the questions are about
 };
-Result<EvalEngine> load_eval_engine(const Arguments& arguments, Console& console);
+Result<EvalEngine> load_eval_engine(const Arguments& arguments, const EvalData& data, Console& console);
 
 // Runs with a progress line; cancelled by Ctrl-C.
 Result<eval::RunReport> run_with_progress(eval::RunRequest request, const eval::Asker& asker,

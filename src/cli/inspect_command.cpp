@@ -1,5 +1,4 @@
 // clasp-vlm inspect: what is in a GGUF file, and whether it can be run.
-#include <array>
 #include <filesystem>
 #include <optional>
 
@@ -50,10 +49,19 @@ Json as_json(const GgufFileInfo& info) {
                           {"ffn_width", vision.ffn_width},
                           {"output_width", vision.output_width},
                           {"feature_layer", vision.feature_layer},
-                          {"llama_cpp_feature_layer", vision.llama_cpp_feature_layer},
+                          {"llama_cpp_feature_layer",
+                           vision.is_in_llama_cpp ? Json(vision.llama_cpp_feature_layer) : Json(nullptr)},
                           {"grid", {{"rows", vision.grid.height}, {"columns", vision.grid.width}}},
                           {"tokens", vision.grid.height * vision.grid.width}};
         if (!vision.note.empty()) json["vision"]["note"] = vision.note;
+        if (vision.clip) {
+            json["vision"]["clip"] = {{"frames", vision.clip->n_frames},
+                                      {"tokens", vision.clip->n_tokens},
+                                      {"class_rows", vision.clip->has_class_rows},
+                                      {"temporal_attention", vision.clip->has_temporal_part},
+                                      {"source", vision.clip->source},
+                                      {"preprocess", vision.clip->preprocess}};
+        }
         if (vision.max_tiles > 0) json["vision"]["tiles"] = {vision.min_tiles, vision.max_tiles};
         if (!vision.tile_merge.empty()) {
             Json resolutions = Json::array();
@@ -83,6 +91,19 @@ std::string patches_of(const VisionFileInfo& vision) {
     return vision.merge == 1 ? patches : " tokens of " + side + " x " + side + patches;
 }
 
+// What becomes of a clip.
+void print_clip(const ClipTowerInfo& clip, std::ostream& out) {
+    const bool is_authors = clip.source == "authors";
+    const std::size_t n_each = clip.n_tokens / clip.n_frames;
+    out << "  clips          " << clip.n_frames << " frames of " << n_each << " tokens"
+        << (clip.has_class_rows ? ", their class row among them" : "") << ": " << clip.n_tokens << " tokens; "
+        << (clip.has_temporal_part ? "frames see each other" : "each frame is seen alone")
+        << "\n  rules          of " << (is_authors ? "the authors" : "Hugging Face's port") << ": frames "
+        << (is_authors ? "from the first to the last" : "at the beginnings of equal parts") << ", "
+        << (clip.preprocess == "clip" ? "resampled bicubically" : "resampled bilinearly, unrounded")
+        << ", the square in the middle\n";
+}
+
 void print(const GgufFileInfo& info, Console& console) {
     std::ostream& out = console.out;
     out << base::printable(info.path) << '\n'
@@ -108,12 +129,15 @@ void print(const GgufFileInfo& info, Console& console) {
         out << "  vision tower   " << shown(vision.family) << ", " << vision.n_blocks << " blocks of width "
             << vision.width << ", " << vision.image_size << " px in " << vision.grid.height << " x "
             << vision.grid.width << patches_of(vision) << " px\n"
-            << "  feature layer  " << vision.feature_layer << " (llama.cpp reads "
-            << vision.llama_cpp_feature_layer << "), projector " << shown(vision.projector) << " to width "
-            << vision.output_width << '\n';
+            << "  feature layer  " << vision.feature_layer
+            << (vision.is_in_llama_cpp
+                    ? " (llama.cpp reads " + std::to_string(vision.llama_cpp_feature_layer) + ")"
+                    : " (llama.cpp does not know this tower)")
+            << ", projector " << shown(vision.projector) << " to width " << vision.output_width << '\n';
+        if (vision.clip) print_clip(*vision.clip, out);
         if (vision.max_tiles > 0) {
             out << "  tiles          " << vision.min_tiles << " to " << vision.max_tiles << " of "
-                << vision.image_size << " px and a thumbnail, whichever shape fits best (--max-tiles)\n";
+                << vision.image_size << " px " << vision.tile_words << " (--max-tiles)\n";
         }
         if (!vision.tile_merge.empty()) {
             out << "  tiles          ";
@@ -143,7 +167,7 @@ Result<Inspected> find_inspected(const Arguments& arguments) {
     const bool is_path = word.ends_with(".gguf") || word.find('/') != std::string::npos;
     if (is_path || std::filesystem::exists(word, error)) return found;
     CLASP_ASSIGN_OR_RETURN(const request::ModelFiles files,
-                           request::find_named_model(word, request::Caller::CommandLine));
+                           request::find_named_model(word, "the path of a GGUF file"));
     if (found.mmproj) {
         return Status(Code::InvalidArgument, "--mmproj goes with a file; " + base::in_quotes(word) +
                                                  " names a model that brings its own");
@@ -151,34 +175,39 @@ Result<Inspected> find_inspected(const Arguments& arguments) {
     return Inspected{files.model, files.mmproj};
 }
 
-// "640x480", or a picture file, whose header is read.
-Result<PixelSize> picture_size(const std::string& word) {
+// Of "640x480"; nothing of any other word, which is the name of a file.
+Result<std::optional<PixelSize>> size_in_words(const std::string& word) {
     const std::size_t cross = word.find('x');
     const bool is_size = cross != std::string::npos && cross > 0 && cross + 1 < word.size() &&
                          word.find_first_not_of("0123456789x") == std::string::npos &&
                          word.find('x', cross + 1) == std::string::npos;
+    if (!is_size) return std::optional<PixelSize>();
     const ImageLimits limits;
-    if (!is_size) {
-        CLASP_ASSIGN_OR_RETURN(const std::string bytes, base::read_file(word, limits.max_file_bytes));
-        const auto header =
-            read_image_header({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
-        if (!header.ok()) return header.status().with_context(base::path_in_quotes(word));
-        return header->size;
-    }
     const auto side = [&](const std::string& digits) -> Result<int> {
         constexpr std::size_t kMostDigits = 9;
         const std::size_t value = digits.size() > kMostDigits ? limits.max_side + 1 : std::stoul(digits);
         if (value < limits.min_side || value > limits.max_side) {
-            return Status(Code::InvalidArgument, "a picture side of " + digits + " pixels is outside " +
-                                                     std::to_string(limits.min_side) + " to " +
-                                                     std::to_string(limits.max_side));
+            return Status(Code::InvalidArgument, "a picture side of " + base::printable(digits, 32) +
+                                                     " pixels is outside " + std::to_string(limits.min_side) +
+                                                     " to " + std::to_string(limits.max_side));
         }
         return static_cast<int>(value);
     };
     PixelSize size;
     CLASP_ASSIGN_OR_RETURN(size.width, side(word.substr(0, cross)));
     CLASP_ASSIGN_OR_RETURN(size.height, side(word.substr(cross + 1)));
-    return size;
+    return std::optional(size);
+}
+
+// As it was named, or that of a picture file, whose header is read.
+Result<PixelSize> picture_size(const std::string& word) {
+    CLASP_ASSIGN_OR_RETURN(const std::optional<PixelSize> named, size_in_words(word));
+    if (named) return *named;
+    CLASP_ASSIGN_OR_RETURN(const std::string bytes, base::read_file(word, ImageLimits().max_file_bytes));
+    const auto header =
+        read_image_header({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+    if (!header.ok()) return header.status().with_context(base::path_in_quotes(word));
+    return header->size;
 }
 
 Json layout_json(const ImageLayout& layout) {
@@ -204,8 +233,11 @@ void print_layout(const ImageLayout& layout, Console& console) {
 }
 
 // Of the request's options, those that change what a picture becomes.
-constexpr std::array<std::string_view, 6> kPictureOptions = {
-    "compat", "image-min-tokens", "image-max-tokens", "image-tokens", "max-tiles", "merge"};
+std::vector<Option> picture_options() {
+    std::vector<Option> options = request::options_about(request::About::Detail);
+    options.insert(options.begin(), request::option_named("compat"));
+    return options;
+}
 
 std::vector<Option> inspect_options() {
     std::vector<Option> options = {
@@ -217,7 +249,7 @@ std::vector<Option> inspect_options() {
          .type = OptionType::Text,
          .value = "FILE|WxH",
          .help = "show what this picture, or one of that size, becomes: pieces and tokens"}};
-    for (const std::string_view name : kPictureOptions) options.push_back(request::option_named(name));
+    for (Option& option : picture_options()) options.push_back(std::move(option));
     return options;
 }
 
@@ -231,8 +263,8 @@ Result<std::optional<ImageLayout>> inspected_picture(const Arguments& arguments,
     }
     CLASP_ASSIGN_OR_RETURN(const PixelSize size, picture_size(*word));
     request::Settings settings;
-    for (const std::string_view name : kPictureOptions) {
-        CLASP_RETURN_IF_ERROR(read_row(arguments, name, settings));
+    for (const Option& option : picture_options()) {
+        CLASP_RETURN_IF_ERROR(read_row(arguments, option.name, settings));
     }
     CLASP_ASSIGN_OR_RETURN(ImageLayout layout, inspect_picture(vision.path, size, settings.request.compat,
                                                                settings.request.detail));
@@ -240,11 +272,12 @@ Result<std::optional<ImageLayout>> inspected_picture(const Arguments& arguments,
 }
 
 Status check(const Arguments& arguments) {
-    for (const std::string_view name : kPictureOptions) {
-        if (arguments.is_given(name) && !arguments.is_given("image")) {
-            return {Code::InvalidArgument, "--" + std::string(name) + " goes with --image"};
+    for (const Option& option : picture_options()) {
+        if (arguments.is_given(option.name) && !arguments.is_given("image")) {
+            return {Code::InvalidArgument, "--" + std::string(option.name) + " goes with --image"};
         }
     }
+    if (const auto word = arguments.text_if("image")) CLASP_RETURN_IF_ERROR(size_in_words(*word).status());
     return find_inspected(arguments).status();
 }
 

@@ -17,16 +17,26 @@ void on_signal(int signal_number) {
     std::signal(signal_number, SIG_DFL);
 }
 
+void listen_to_signals() {
+    std::signal(SIGINT, on_signal);
+    std::signal(SIGTERM, on_signal);
+}
+
 }  // namespace
 
 const std::atomic<bool>& interrupted() {
     static const bool is_installed = [] {
-        std::signal(SIGINT, on_signal);
-        std::signal(SIGTERM, on_signal);
+        listen_to_signals();
         return true;
     }();
     static_cast<void>(is_installed);
     return stop_requested;
+}
+
+void forget_interrupt() {
+    received.store(0);
+    stop_requested.store(false);
+    listen_to_signals();
 }
 
 int interrupt_signal() {

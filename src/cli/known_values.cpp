@@ -38,6 +38,7 @@ KnownValues known_values(const Option& option) {
     if (option.type == OptionType::File) {
         const bool is_folder = option.value.starts_with("DIR") || option.writes == Writes::Folder;
         if (option.name == "cache") return {.names = {"auto"}, .takes_folder = true};
+        if (option.name == "packed") return {.names = {"auto", "none"}, .takes_folder = true};
         return {.takes_file = !is_folder, .takes_folder = is_folder};
     }
     if (option.name == "method") return {.names = names_of(methods::all_methods())};

@@ -71,7 +71,8 @@ std::string table_as_man_page() {
         << ".TP\n.B 2\nwrong usage, or a value that an option cannot take\n"
         << ".TP\n.B 130\nstopped by Ctrl\\-C (143: by the signal TERM)\n"
         << ".SH FILES\n.TP\n.I share/clasp/models\nmodels that come with the program\n"
-        << ".TP\n.I ~/.cache/clasp/features\nvision layers kept by\n.B \\-\\-cache auto\n";
+        << ".TP\n.I ~/.cache/clasp/features\nvision layers kept by\n.B \\-\\-cache auto\n"
+        << ".TP\n.I ~/.cache/clasp/packed\nweights kept by\n.B \\-\\-packed auto\n";
     return out.str();
 }
 

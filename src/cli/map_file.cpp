@@ -4,37 +4,16 @@
 #include <utility>
 #include <vector>
 
+#include "cli/clip_map_file.h"
 #include "cli/output.h"
 #include "cli/picture_file.h"
 #include "draw/layout_view.h"
 #include "draw/token_map.h"
+#include "video/clip.h"
 
 namespace clasp::cli {
 
 namespace {
-
-draw::StagePanel stage_panel(const StageReport& stage, std::size_t n_tokens) {
-    draw::StagePanel panel;
-    panel.title = stage.site == "before"
-                      ? "entering"
-                      : std::string(stage_mode_name(stage.when)) + " layer " + std::to_string(stage.layer);
-    panel.marks.assign(n_tokens, draw::Mark::Dropped);
-    for (const TokenIndex token : stage.kept) panel.marks[token] = draw::Mark::Kept;
-    for (const TokenIndex token : stage.pivots) panel.marks[token] = draw::Mark::Pivot;
-    for (const TokenIndex token : stage.coverage) panel.marks[token] = draw::Mark::Coverage;
-    for (const TokenIndex token : stage.merged) panel.marks[token] = draw::Mark::Merged;
-    return panel;
-}
-
-// What the decoder saw last: the last stage that kept something, or all tokens when none did.
-draw::StagePanel last_panel(const Answer& answer) {
-    const auto last = std::find_if(answer.stages.rbegin(), answer.stages.rend(),
-                                   [](const StageReport& stage) { return !stage.kept.empty(); });
-    if (last != answer.stages.rend()) return stage_panel(*last, answer.tokens.visual);
-    draw::StagePanel panel;
-    panel.marks.assign(answer.tokens.visual, draw::Mark::Kept);
-    return panel;
-}
 
 // What stands around the panels of a map.
 struct MapText {
@@ -104,7 +83,51 @@ Result<draw::Canvas> draw_views(const Answer& answer, const std::vector<draw::St
     return stacked(maps);
 }
 
+bool has_clip(std::span<const ImageSource> images) {
+    return std::any_of(images.begin(), images.end(), [](const ImageSource& image) {
+        return video::is_clip({image.path, image.bytes, image.frames});
+    });
+}
+
 }  // namespace
+
+Status check_token_map(const std::string& map_path, std::span<const ImageSource> images) {
+    if (!is_animation_name(map_path) || has_clip(images)) return ok_status();
+    return no_animation_of_picture(map_path);
+}
+
+Status check_comparison_map(std::span<const ImageSource> images) {
+    if (!has_clip(images)) return ok_status();
+    return {Code::InvalidArgument, "answers about a clip are not drawn side by side; 'ask' draws one"};
+}
+
+draw::StagePanel stage_panel(const StageReport& stage, std::size_t n_tokens) {
+    draw::StagePanel panel;
+    panel.title = stage.site == "before"
+                      ? "entering"
+                      : std::string(stage_mode_name(stage.when)) + " layer " + std::to_string(stage.layer);
+    panel.marks.assign(n_tokens, draw::Mark::Dropped);
+    for (const TokenIndex token : stage.kept) panel.marks[token] = draw::Mark::Kept;
+    for (const TokenIndex token : stage.pivots) panel.marks[token] = draw::Mark::Pivot;
+    for (const TokenIndex token : stage.coverage) panel.marks[token] = draw::Mark::Coverage;
+    for (const TokenIndex token : stage.merged) panel.marks[token] = draw::Mark::Merged;
+    return panel;
+}
+
+draw::StagePanel last_panel(const Answer& answer) {
+    const auto last = std::find_if(answer.stages.rbegin(), answer.stages.rend(),
+                                   [](const StageReport& stage) { return !stage.kept.empty(); });
+    if (last != answer.stages.rend()) return stage_panel(*last, answer.tokens.visual);
+    draw::StagePanel panel;
+    panel.marks.assign(answer.tokens.visual, draw::Mark::Kept);
+    return panel;
+}
+
+std::string map_note(const Answer& answer, const std::string& model_name) {
+    return model_name + ", " + answer.label + ", " + fixed(answer.tokens.average, 1) + " of " +
+           std::to_string(answer.tokens.visual) + " visual tokens per layer, class " +
+           answer.chosen_class.name;
+}
 
 Result<draw::Canvas> token_map(const std::string& question, const Answer& answer,
                                const std::string& model_name) {
@@ -112,14 +135,13 @@ Result<draw::Canvas> token_map(const std::string& question, const Answer& answer
     for (const StageReport& stage : answer.stages) {
         panels.push_back(stage_panel(stage, answer.tokens.visual));
     }
-    const std::string note = model_name + ", " + answer.label + ", " + fixed(answer.tokens.average, 1) +
-                             " of " + std::to_string(answer.tokens.visual) +
-                             " visual tokens per layer, class " + answer.chosen_class.name;
-    return draw_views(answer, panels, {question, answer.text, note});
+    return draw_views(answer, panels, {question, answer.text, map_note(answer, model_name)});
 }
 
 Status write_token_map(const std::string& map_path, const std::string& question, const Answer& answer,
                        const std::string& model_name) {
+    if (!answer.clips.empty())
+        return write_clip_map(map_path, question, answer, map_note(answer, model_name));
     CLASP_ASSIGN_OR_RETURN(const draw::Canvas canvas, token_map(question, answer, model_name));
     return write_picture(canvas.image(), map_path);
 }

@@ -9,6 +9,7 @@
 #include "clasp/image.h"
 #include "cli/output_path.h"
 #include "request/question_text.h"
+#include "video/clip.h"
 
 namespace clasp::cli {
 
@@ -16,16 +17,35 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Or that of a clip.
 bool has_picture_name(const std::string& word) {
-    constexpr std::array<std::string_view, 7> kEndings = {".jpg", ".jpeg", ".png", ".webp",
-                                                          ".gif", ".bmp",  ".jpe"};
+    constexpr std::array<std::string_view, 13> kEndings = {".jpg", ".jpeg", ".png", ".webp", ".gif",
+                                                           ".bmp", ".jpe",  ".mp4", ".m4v",  ".mov",
+                                                           ".mkv", ".webm", ".avi"};
     return std::find(kEndings.begin(), kEndings.end(), extension_of(word)) != kEndings.end();
 }
 
 bool is_file(const std::string& word) {
     std::error_code error;
-    return fs::is_regular_file(word, error);
+    return fs::is_regular_file(word, error) || fs::is_directory(word, error);
 }
+
+// Of standard input. False: nothing more came.
+bool append_bytes(std::istream& in, std::string& bytes, std::size_t until) {
+    const std::size_t begin = bytes.size();
+    bytes.resize(until);
+    in.read(bytes.data() + begin, static_cast<std::streamsize>(until - begin));
+    bytes.resize(begin + static_cast<std::size_t>(in.gcount()));
+    return bytes.size() == until;
+}
+
+bool is_video(const std::string& bytes) {
+    return video::sniff_video({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}) !=
+           video::ClipFormat::None;
+}
+
+// Of a clip that comes through standard input, which is kept in memory.
+constexpr std::size_t kMaxClipInput = std::size_t{1} << 30U;
 
 }  // namespace
 
@@ -64,11 +84,14 @@ Result<std::unique_ptr<Pictures>> read_pictures(const std::vector<std::string>& 
         }
         if (console.in == nullptr)
             return Status(Code::Unavailable, "there is no standard input to read from");
-        const std::size_t limit = ImageLimits().max_file_bytes;
+        std::size_t limit = ImageLimits().max_file_bytes;
         std::string& bytes = pictures->from_stdin;
-        bytes.resize(limit + 1);
-        console.in->read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-        bytes.resize(static_cast<std::size_t>(console.in->gcount()));
+        if (append_bytes(*console.in, bytes, limit + 1) && is_video(bytes)) {
+            limit = kMaxClipInput;
+            while (bytes.size() <= limit &&
+                   append_bytes(*console.in, bytes, std::min(2 * bytes.size(), limit + 1))) {
+            }
+        }
         if (console.in->bad()) return Status(Code::Unavailable, "standard input cannot be read");
         if (bytes.empty()) return Status(Code::Corrupt, "standard input is empty; a picture was expected");
         if (bytes.size() > limit) {

@@ -79,8 +79,16 @@ int run_version(std::span<const std::string_view> words, Console& console) {
     return kSuccess;
 }
 
+// Of what takes no more words.
+int unexpected_word(Console& console, const std::string& where, std::string_view word, bool as_json) {
+    const Status status(Code::InvalidArgument, "unexpected argument " + base::in_quotes(word));
+    return usage_failure(console, where, status, as_json);
+}
+
 int run_help(std::span<const std::string_view> words, Console& console) {
     const std::string_view word = words.empty() ? "help" : words[0];
+    if (words.size() > 1)
+        return unexpected_word(console, "clasp-vlm help", words[1], wants_json(words.subspan(1)));
     if (word == "help" || word == "--help" || word == "-h") {
         console.out << program_help();
     } else if (word == "--json" || word == "-j") {
@@ -179,7 +187,13 @@ int dispatch(std::span<const std::string_view> words, Console& console) {
     }
     const std::string_view name = words[0];
     const auto rest = words.subspan(1);
-    if (name == "--version" || name == "-V" || name == "version") return run_version(words, console);
+    if (name == "--version" || name == "-V" || name == "version") {
+        for (const std::string_view word : rest) {
+            if (word != "--json" && word != "-j")
+                return unexpected_word(console, "clasp-vlm", word, wants_json(words));
+        }
+        return run_version(words, console);
+    }
     if (name == "help" || name == "--help" || name == "-h") return run_help(rest, console);
     if (const Command* command = find_command(name)) return run_command(*command, rest, console);
     const bool as_json = wants_json(words);

@@ -1,4 +1,4 @@
-// clasp-vlm scenes: pictures of our own benchmark with their questions.
+// clasp-vlm scenes: pictures or clips of our own benchmark with their questions.
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -15,7 +15,9 @@ Status run(const Arguments& arguments, Console& console) {
     options.seed = static_cast<std::uint64_t>(arguments.integer("seed"));
     options.questions_per_scene = static_cast<int>(arguments.integer("questions"));
     const std::string folder = arguments.text("out");
-    CLASP_ASSIGN_OR_RETURN(const world::WriteReport report, world::write_scenes(folder, options));
+    CLASP_ASSIGN_OR_RETURN(const world::WriteReport report, arguments.flag("video")
+                                                                ? world::write_clips(folder, options)
+                                                                : world::write_scenes(folder, options));
     if (arguments.flag("json")) {
         write_json(console, {{"out", folder},
                              {"split", arguments.text("split")},
@@ -23,8 +25,9 @@ Status run(const Arguments& arguments, Console& console) {
                              {"scenes", report.scenes},
                              {"questions", report.questions}});
     } else {
-        console.out << "wrote " << report.scenes << " scenes with " << report.questions << " questions to "
-                    << base::printable(folder) << '\n';
+        console.out << "wrote " << report.scenes
+                    << (arguments.flag("video") ? " clips with " : " scenes with ") << report.questions
+                    << " questions to " << base::printable(folder) << '\n';
     }
     return ok_status();
 }
@@ -64,10 +67,14 @@ Command scenes_command() {
                  .help = "questions per scene",
                  .min = 1,
                  .max = 9},
+                {.name = "video",
+                 .help =
+                     "moving scenes: animated PNG files of eight frames, with questions that no single frame "
+                     "answers"},
                 {.name = "out",
                  .type = OptionType::File,
                  .value = "DIR",
-                 .help = "folder for images/ and questions.jsonl",
+                 .help = "folder for images/ (clips/ with --video) and questions.jsonl",
                  .is_required = true,
                  .writes = Writes::Folder},
             },

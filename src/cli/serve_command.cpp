@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <mutex>
 #include <ostream>
 #include <string>
@@ -20,8 +21,10 @@
 #include "cli/output_path.h"
 #include "cli/request_rows.h"
 #include "cli/router_options.h"
+#include "cli/serve_limits.h"
 #include "request/model_files.h"
 #include "request/option_table.h"
+#include "serve/fetch_picture.h"
 
 namespace clasp::cli {
 
@@ -80,6 +83,33 @@ Status read_preset(const std::string& text, std::map<std::string, base::Json>& p
     return ok_status();
 }
 
+Status read_picture_sources(const Arguments& arguments, request::PictureSources& sources) {
+    sources.hosts = arguments.all("allow-image-host");
+    sources.fetch = serve::fetch_picture;
+    const auto folder = arguments.text_if("media-path");
+    if (!folder) return ok_status();
+    std::error_code error;
+    sources.folder = std::filesystem::absolute(*folder, error).lexically_normal().string();
+    while (sources.folder.size() > 1 && sources.folder.ends_with('/')) sources.folder.pop_back();
+    if (error || !std::filesystem::is_directory(sources.folder, error))
+        return {Code::InvalidArgument, "--media-path " + base::path_in_quotes(*folder) + " is no folder"};
+    return ok_status();
+}
+
+// "low=25%,high=none" as budgets by detail.
+Status read_detail_budgets(const std::string& text, std::map<std::string, BudgetSpec>& budgets) {
+    for (const std::string_view pair : base::split(text, ',')) {
+        const std::size_t equals = pair.find('=');
+        const std::string detail(pair.substr(0, equals));
+        if (equals == std::string_view::npos || (detail != "low" && detail != "high" && detail != "auto")) {
+            return {Code::InvalidArgument,
+                    "--detail-budget takes low=BUDGET,high=BUDGET,auto=BUDGET, not " + base::in_quotes(text)};
+        }
+        CLASP_ASSIGN_OR_RETURN(budgets[detail], parse_budget(base::lower(pair.substr(equals + 1))));
+    }
+    return ok_status();
+}
+
 std::string model_id(const Arguments& arguments, const request::ModelFiles& files) {
     if (const auto alias = arguments.text_if("alias")) return *alias;
     constexpr std::string_view kSuffix = ".gguf";
@@ -114,7 +144,11 @@ Result<ServeOptions> read_serve_options(const Arguments& arguments) {
     options.ignores_tools = arguments.flag("ignore-tools");
     options.lists_presets = arguments.flag("list-presets");
     options.shows_metrics = arguments.flag("metrics");
+    options.shows_slots = arguments.flag("slots");
     options.has_page = !arguments.flag("no-ui");
+    options.ui_dir = arguments.text_if("ui-dir").value_or("");
+    if (!options.ui_dir.empty() && !options.has_page)
+        return Status(Code::InvalidArgument, "--ui-dir and --no-ui exclude each other");
     for (const std::string& preset : arguments.all("preset")) {
         CLASP_RETURN_IF_ERROR(read_preset(preset, options.presets));
     }
@@ -123,13 +157,27 @@ Result<ServeOptions> read_serve_options(const Arguments& arguments) {
     options.access.origins = arguments.all("cors-origins");
     CLASP_RETURN_IF_ERROR(
         serve::check_exposure(options.host, !options.access.keys.is_empty(), arguments.flag("no-auth")));
+    options.is_cache_apart = arguments.text("cache-scope") == "key";
+    options.logs_content = arguments.flag("log-content");
+    options.context = count_of(arguments, "ctx-size");
+    CLASP_RETURN_IF_ERROR(read_picture_sources(arguments, options.pictures));
+    for (const std::string& budgets : arguments.all("detail-budget")) {
+        CLASP_RETURN_IF_ERROR(read_detail_budgets(budgets, options.detail_budgets));
+    }
     options.http.max_body_bytes = mebibytes(arguments, "max-body");
     options.http.max_connections = count_of(arguments, "max-connections");
     options.http.max_connections_per_address = count_of(arguments, "max-connections-per-address");
     options.limits.max_images = count_of(arguments, "max-images");
     options.limits.max_output_tokens = count_of(arguments, "max-output-tokens");
+    if (arguments.is_given("max-tokens")) {
+        options.limits.usual_output_tokens = count_of(arguments, "max-tokens");
+        if (options.limits.usual_output_tokens > options.limits.max_output_tokens)
+            return Status(Code::InvalidArgument, "--max-tokens is more than --max-output-tokens");
+    }
     options.limits.max_queue = count_of(arguments, "max-queue");
     options.limits.max_per_client = count_of(arguments, "max-per-client");
+    for (const std::string& limit : arguments.all("limit"))
+        CLASP_RETURN_IF_ERROR(set_limit(limit, options.http, options.limits));
     options.limits.max_wait = std::chrono::seconds(arguments.integer("max-wait"));
     options.limits.max_request = std::chrono::seconds(arguments.integer("max-request"));
     return options;
@@ -147,8 +195,9 @@ Status check(const Arguments& arguments) {
 // Lines of several threads, one after the other.
 LogSink shared_log(const Console& console) {
     auto mutex = std::make_shared<std::mutex>();
-    return [sink = console.log_sink(), mutex](LogLevel level, std::string_view message) {
+    return [sink = console.log_sink(), mutex, &err = console.err](LogLevel level, std::string_view message) {
         const std::lock_guard lock(*mutex);
+        if (level == LogLevel::Info) err << base::printable(message) << std::endl;  // a line for each request
         log(sink, level, message);
     };
 }
@@ -159,16 +208,23 @@ Status run(const Arguments& arguments, Console& console) {
                            request::find_model_files(options.settings, Caller::CommandLine));
     AskProgress progress(console);
     EngineOptions loading = read_engine_options(options.settings, files);
-    loading.log = options.log = shared_log(console);
+    options.log = shared_log(console);
+    loading.log = [log = options.log](LogLevel level, std::string_view message) {
+        if (level != LogLevel::Info) log(level, message);
+    };
+    const std::chrono::seconds drain_time(arguments.integer("drain"));
+    if (options.logs_content)
+        console.err << "questions and answers are written to this log (--log-content)\n";
+    std::unique_ptr<Engine> engine;
+    serve::Server server(std::move(options));
+    CLASP_RETURN_IF_ERROR(server.start());  // whoever asks meanwhile hears that the model is loading
     loading.on_progress = progress.sink();
     loading.cancel = &interrupted();
     CLASP_ASSIGN_OR_RETURN(loading.router, read_router_options(arguments, console));
-    CLASP_ASSIGN_OR_RETURN(const auto engine, Engine::load(loading));
+    CLASP_ASSIGN_OR_RETURN(engine, Engine::load(loading));
     progress.clear();
 
-    const std::chrono::seconds drain_time(arguments.integer("drain"));
-    serve::Server server(*engine, std::move(options));
-    CLASP_RETURN_IF_ERROR(server.start());
+    server.open(*engine);
     if (arguments.flag("json")) {
         write_json(console, {{"listening", server.url()}, {"port", server.port()}});
         console.out << std::flush;
@@ -188,7 +244,8 @@ std::vector<Option> network_options() {
          .type = OptionType::Text,
          .value = "ADDRESS",
          .fallback = "127.0.0.1",
-         .help = "address to listen on; one beyond this machine needs --api-key or --no-auth"},
+         .help = "address to listen on, or several with commas between; one beyond this machine needs "
+                 "--api-key or --no-auth"},
         {.name = "port",
          .type = OptionType::Integer,
          .value = "N",
@@ -233,8 +290,38 @@ std::vector<Option> network_options() {
          .is_repeatable = true},
         {.name = "list-presets",
          .help = "list presets and budgets as models, for clients with a menu of them"},
+        {.name = "detail-budget",
+         .type = OptionType::Text,
+         .value = "DETAIL=BUDGET,...",
+         .help = "budgets of pictures that come with \"detail\", such as low=25%,high=none, where the "
+                 "request names none; without this option detail has no effect",
+         .is_repeatable = true},
+        {.name = "media-path",
+         .type = OptionType::File,
+         .value = "DIR",
+         .help = "requests may name pictures in this folder by their paths or as file:// URLs; without it no "
+                 "file is read for a request"},
+        {.name = "allow-image-host",
+         .type = OptionType::Text,
+         .value = "HOST",
+         .help = "requests may name pictures of this host by their https URLs; without it nothing is "
+                 "fetched",
+         .is_repeatable = true},
+        {.name = "cache-scope",
+         .type = OptionType::Choice,
+         .value = "SCOPE",
+         .fallback = "all",
+         .help = "who finds what is kept of pictures and prompts: all clients, or each key (without keys, "
+                 "each address) its own, so that nobody can tell from the time what others sent",
+         .choices = {"all", "key"}},
+        {.name = "log-content", .help = "write questions and answers to the log, to look for faults"},
         {.name = "metrics", .help = "figures at /metrics, as Prometheus reads them"},
+        {.name = "slots", .help = "at /slots, how far each request is that runs; never what it says"},
         {.name = "no-ui", .help = "no web page at /"},
+        {.name = "ui-dir",
+         .type = OptionType::File,
+         .value = "DIR",
+         .help = "read the page's files from this folder each time, for those who work on them"},
     };
 }
 
@@ -250,12 +337,19 @@ Option whole_number(std::string_view name, std::string_view value, std::string_v
             .max = max};
 }
 
+std::string_view limits_help() {
+    static const std::string kHelp = "another limit, in bytes, seconds or as a count: " + limit_names();
+    return kHelp;
+}
+
 std::vector<Option> limit_options() {
     return {
         whole_number(
             "parallel", "N", "",
             "requests that are read or written at a time (default: 1 on two processors or fewer, else 4)", 1,
             256),
+        whole_number("ctx-size", "N", "0",
+                     "tokens of a prompt and its answer; 0 for as many as the model has", 0, 1 << 30),
         whole_number("memory", "MIB", "0", "MiB for keys and values of all requests that run; 0 for no limit",
                      0, 1 << 24),
         whole_number("max-body", "MIB", "32", "largest body of a request in MiB", 1, 1024),
@@ -263,13 +357,22 @@ std::vector<Option> limit_options() {
         whole_number("max-connections-per-address", "N", "32", "connections of one address at a time", 1,
                      4096),
         whole_number("max-images", "N", "16", "pictures of one request", 1, 64),
-        whole_number("max-output-tokens", "N", "4096", "longest answer to a request that names no limit", 1,
+        whole_number("max-tokens", "N", "",
+                     "longest answer to a request that names no limit (default: --max-output-tokens)", 1,
+                     1 << 20),
+        whole_number("max-output-tokens", "N", "4096", "longest answer that a request may ask for", 1,
                      1 << 20),
         whole_number("max-queue", "N", "64", "requests that may wait", 1, 4096),
         whole_number("max-per-client", "N", "8",
                      "requests of one client, by key or address, that may wait or run", 1, 4096),
         whole_number("max-wait", "SECONDS", "600", "longest time in the queue", 1, 86400),
         whole_number("max-request", "SECONDS", "3600", "longest time for a request", 1, 86400),
+        {.name = "limit",
+         .type = OptionType::Text,
+         .value = "NAME=N",
+         .help = limits_help(),
+         .group = OptionGroup::Performance,
+         .is_repeatable = true},
         whole_number("drain", "SECONDS", "30", "time for requests under way after a signal to stop", 0,
                      86400),
     };
@@ -301,8 +404,14 @@ Command serve_command() {
     for (const char* name : {"temperature", "top-p", "seed", "stop"}) add({request::option_named(name)});
     add({request::option_named("cache")});
     Option cached_images = request::option_named("cached-images");
-    cached_images.fallback = "8";
+    cached_images.fallback = "64";
     add({cached_images});
+    Option image_cache = request::option_named("image-cache");
+    image_cache.fallback = "512";
+    add({image_cache});
+    Option history_cache = request::option_named("history-cache");
+    history_cache.fallback = "1024";
+    add({history_cache});
     add(request::options_of(request::Scope::Engine));
     add(limit_options());
     return command;

@@ -239,7 +239,73 @@ TEST(Ask, MapsComeAsPngOrJpeg) {
     EXPECT_EQ(run(ask({"--map", folder + "/map.svg"})).code, 2);
 }
 
+std::string clip() {
+    return std::string(test::source_dir()) + "/tests/data/images/anim_tiny.gif";
+}
+
+// Eight frames are the rule where the model's authors have none, and three fit into this one's context.
+TEST(Ask, MapsThatCannotBeDrawnAreRefusedBeforeAnythingIsAsked) {
+    const std::string folder = fresh_folder();
+    const Outcome still = run(ask({"--map", folder + "/map.webp"}));
+    EXPECT_EQ(still.code, 2);
+    EXPECT_THAT(still.err, HasSubstr("only clips have one"));
+    const Outcome side_by_side = run({"compare", clip(), kQuestion, "--map", folder + "/map.png"});
+    EXPECT_EQ(side_by_side.code, 2);
+    EXPECT_THAT(side_by_side.err, HasSubstr("not drawn side by side"));
+    EXPECT_EQ(still.out + side_by_side.out, "");
+}
+
+TEST(Ask, ClipsSayWhichFramesWereSeenAndHaveMapsOverTime) {
+    const std::string folder = fresh_folder();
+    for (const char* name : {"map.png", "map.webp"}) {
+        const std::string path = folder + "/" + name;
+        const Outcome outcome = run({"ask", clip(), "What moves?", "-m", "tiny", "--threads", "1", "--frames",
+                                     "2", "--budget", "64", "--max-tokens", "2", "--map", path, "--json"});
+        ASSERT_EQ(outcome.code, 0) << outcome.err;
+        const Json json = test::parsed(outcome.out);
+        EXPECT_EQ(json["video"]["steps"], 2U);
+        EXPECT_EQ(json["video"]["frames"].size(), 2U);
+        EXPECT_EQ(json["video"]["total_frames"], 24U);
+        EXPECT_EQ(json["video"]["kept_per_step"].size(), 2U);
+        EXPECT_EQ(json["tokens"]["visual"], 2U * 576U);
+        const std::string map = file_bytes(path);
+        const auto decoded = decode_image({reinterpret_cast<const std::uint8_t*>(map.data()), map.size()});
+        ASSERT_TRUE(decoded.ok()) << decoded.status().message();
+        EXPECT_GT(decoded->width, 300);
+    }
+    const Outcome part =
+        run({"ask", clip(), "What moves?", "-m", "tiny", "--threads", "1", "--fps", "4", "--start", "0.5",
+             "--end", "1.5", "--split-time", "even", "--max-tokens", "2", "--json"});
+    ASSERT_EQ(part.code, 0) << part.err;
+    const std::size_t n_frames = test::parsed(part.out)["video"]["frames"].size();
+    EXPECT_GE(n_frames, 3U) << "four a second, the last one may lie behind the end";
+    EXPECT_LE(n_frames, 4U);
+}
+
 // llama.cpp does not turn pictures: with its numbers a map shows what it saw, whatever the Exif block says.
+TEST(Ask, PicturesAreFramesIfTheUserSaysSo) {
+    const Outcome outcome = run({"ask", picture(), picture(), "What moves?", "--as-clip", "-m", "tiny",
+                                 "--threads", "1", "--max-tokens", "2", "--fps", "4", "--json"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(test::parsed(outcome.out)["video"]["seconds"][1], 0.25);
+    EXPECT_EQ(run({"ask", "-", "What moves?", "--as-clip"}).code, 2);
+    std::vector<std::string> many(18, picture());
+    many.insert(many.begin(), "ask");
+    many.emplace_back("What moves?");
+    EXPECT_THAT(run(many).err, HasSubstr("at most 16 images"));
+}
+
+TEST(Ask, OptionsOfClipsNeedOne) {
+    EXPECT_THAT(run(ask({"--frames", "3"})).err, HasSubstr("there is no clip"));
+    EXPECT_EQ(run(ask({"--start", "3", "--end", "2"})).code, 2);
+    EXPECT_EQ(run({"ask", "What is it?", "--fps", "2"}).code, 2);
+    EXPECT_THAT(run({"ask", clip(), "What moves?", "-m", "tiny", "--frames", "2", "--threads", "1",
+                     "--method", "divprune", "--split-time", "even"})
+                    .err,
+                HasSubstr("chooses before the decoder"));
+    EXPECT_THAT(run(ask({"--map", fresh_folder() + "/map.webp"})).err, HasSubstr("only clips have one"));
+}
+
 TEST(Ask, AMapShowsThePictureAsTheModelSawIt) {
     const std::string folder = fresh_folder();
     std::string turned =
@@ -262,8 +328,10 @@ TEST(Ask, TheCacheIsMadeAndSaysHitOrMiss) {
     const Outcome first = run(ask({"--cache", folder}));
     ASSERT_EQ(first.code, 0) << first.err;
     EXPECT_THAT(first.err, HasSubstr("cache: miss"));
+    EXPECT_THAT(first.err, HasSubstr("text before the picture: miss"));
     const Outcome second = run(ask({"--cache", folder}));
     EXPECT_THAT(second.err, HasSubstr("cache: hit"));
+    EXPECT_THAT(second.err, HasSubstr("text before the picture: hit"));
     EXPECT_EQ(second.out, first.out);
     EXPECT_EQ(test::parsed(run(ask({"--cache", folder, "--json"})).out)["cache"], "hit");
     EXPECT_TRUE(test::parsed(run(ask({"--json"})).out)["cache"].is_null());
@@ -273,13 +341,13 @@ TEST(Ask, TheCacheIsMadeAndSaysHitOrMiss) {
     std::ofstream(folder + "/notes.txt") << "mine";
     std::ofstream(folder + "/" + std::string(64, 'a') + ".features") << "not written by us";
     const Json listed = test::parsed(run({"cache", "list", "--cache", folder, "--json"}).out);
-    ASSERT_EQ(listed["files"].size(), 1U);
+    ASSERT_EQ(listed["files"].size(), 2U) << "layers and the text before the picture";
     EXPECT_GT(listed["files"][0]["bytes"].get<int>().value(), 1000);
     EXPECT_GE(listed["files"][0]["age_seconds"].get<double>().value(), 0.0);
-    EXPECT_THAT(run({"cache", "list", "--cache", folder}).out, HasSubstr("1 file, "));
+    EXPECT_THAT(run({"cache", "list", "--cache", folder}).out, HasSubstr("2 files, "));
     const Outcome cleared = run({"cache", "clear", "--cache", folder});
     EXPECT_EQ(cleared.code, 0) << cleared.err;
-    EXPECT_THAT(cleared.out, HasSubstr("removed 1 file"));
+    EXPECT_THAT(cleared.out, HasSubstr("removed 2 files"));
     EXPECT_TRUE(fs::exists(folder + "/notes.txt"));
     EXPECT_TRUE(fs::exists(folder + "/" + std::string(64, 'a') + ".features"));
     EXPECT_EQ(test::parsed(run({"cache", "list", "--cache", folder, "--json"}).out)["count"], 0);
@@ -295,7 +363,7 @@ TEST(Ask, AutoIsTheUsualCacheFolder) {
     EXPECT_FALSE(fs::exists(home + "/clasp"));
     ASSERT_EQ(run(ask({"--cache", "auto"})).code, 0);
     EXPECT_TRUE(fs::exists(home + "/clasp/features"));
-    EXPECT_EQ(test::parsed(run({"cache", "clear", "--json"}).out)["count"], 1);
+    EXPECT_EQ(test::parsed(run({"cache", "clear", "--json"}).out)["count"], 2);
     unsetenv("XDG_CACHE_HOME");
 }
 
@@ -347,7 +415,8 @@ TEST(Inspect, TakesNamesOfModels) {
         test::parsed(run({"inspect", models + ".gguf", "--mmproj", models + "-mmproj.gguf", "--json"}).out);
     EXPECT_EQ(named["layers"], by_file["layers"]);
     EXPECT_EQ(run({"inspect", "tinny"}).code, 2);
-    EXPECT_THAT(run({"inspect", "tinny"}).err, HasSubstr("did you mean 'tiny'?"));
+    EXPECT_THAT(run({"inspect", "tinny"}).err,
+                testing::AllOf(HasSubstr("did you mean 'tiny'?"), HasSubstr("the path of a GGUF file")));
     EXPECT_EQ(run({"inspect", "tiny", "--mmproj", "x.gguf"}).code, 2);
     EXPECT_EQ(run({"inspect", "absent.gguf"}).code, 1);
 }

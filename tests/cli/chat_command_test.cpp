@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <sstream>
 
+#include "base/file.h"
 #include "run_program.h"
 #include "support/json.h"
 #include "support/paths.h"
@@ -62,6 +64,72 @@ TEST(Chat, WhatCannotBeAnsweredEndsAPipeAndNotAPerson) {
             {.input = "/image /no/such/file.png\nWhat is it?\n/what\n/quit\n", .input_is_terminal = true});
     EXPECT_EQ(person.code, 0) << person.err;
     EXPECT_THAT(person.err, HasSubstr("there is no /what"));
+}
+
+TEST(Chat, SettingsHoldFromTheNextQuestionOn) {
+    const Outcome talked = run({"chat", crosses(), "--threads", "1", "--max-tokens", "4", "--json"},
+                               {.input = "How many crosses?\n/budget none\nHow many crosses?\n/budget "
+                                         "64\n/method fastv\nHow many crosses?\n"});
+    EXPECT_EQ(talked.code, 0) << talked.err;
+    const auto lines = lines_of(talked.out);
+    ASSERT_EQ(lines.size(), 3U) << talked.out;
+    EXPECT_EQ(test::parsed(lines[0])["budget"]["asked"], "33%");
+    EXPECT_EQ(test::parsed(lines[1])["tokens"]["final"], 576);
+    EXPECT_EQ(test::parsed(lines[2])["budget"]["asked"], "64");
+    EXPECT_EQ(test::parsed(lines[2])["method"], "fastv");
+    for (const char* wrong : {"/budget many\n", "/method nothing\n", "/budge 3\n", "/image\n", "/save\n"}) {
+        EXPECT_EQ(run({"chat", "--threads", "1"}, {.input = wrong}).code, 1) << wrong;
+    }
+}
+
+TEST(Chat, MapsAndTheConversationAreKept) {
+    const std::string folder = test::scratch_dir();
+    const std::string map = folder + "/chat-map.png";
+    const std::string words = folder + "/chat.md";
+    const std::string json = folder + "/chat.json";
+    const Outcome talked =
+        run({"chat", "--threads", "1", "--max-tokens", "4", "--system", "Be brief."},
+            {.input = crosses() + " How many crosses?\n/map\n/map " + map + "\n/save " + words + "\n/save '" +
+                      json + "'\n/undo\n/map /no/such/folder/x.png\n/quit\n",
+             .input_is_terminal = true});
+    EXPECT_EQ(talked.code, 0) << talked.err;
+    EXPECT_THAT(talked.err, HasSubstr("shown with the next question: " + crosses()));
+    EXPECT_THAT(talked.err, HasSubstr("# pivot"));
+    EXPECT_THAT(talked.err, HasSubstr(". . "));
+    EXPECT_THAT(talked.err, HasSubstr("/no/such/folder"));
+    EXPECT_TRUE(std::filesystem::exists(map));
+    const auto saved = base::read_file(words, 1U << 20U);
+    ASSERT_TRUE(saved.ok());
+    EXPECT_THAT(*saved, HasSubstr("# system\n\nBe brief."));
+    EXPECT_THAT(*saved, HasSubstr("# user\n\n[picture 1]\nHow many crosses?"));
+    EXPECT_THAT(*saved, HasSubstr("# assistant\n\n"));
+    const auto messages = test::parsed(*base::read_file(json, 1U << 20U))["messages"];
+    EXPECT_EQ(messages.size(), 3U);
+    EXPECT_EQ(messages[1]["content"], "How many crosses?");
+    for (const std::string& file : {map, words, json}) std::filesystem::remove(file);
+}
+
+TEST(Chat, ABackslashGoesOnInTheNextLineForPeople) {
+    const Outcome talked = run({"chat", "--threads", "1", "--max-tokens", "2", "--json"},
+                               {.input = "Is it \\\nred?\n/quit\n", .input_is_terminal = true});
+    EXPECT_EQ(lines_of(talked.out).size(), 1U) << talked.out;
+    EXPECT_EQ(talked.code, 0) << talked.err;
+}
+
+// A picture that is not there is said before anybody types a question, and one that cannot be read does not
+// stand in the way of the questions that follow.
+TEST(Chat, APictureThatCannotBeReadIsNotShownForEver) {
+    const Outcome absent = run({"chat", "/no/such/file.png"}, {.input = ""});
+    EXPECT_EQ(absent.code, 1);
+    EXPECT_THAT(absent.err, HasSubstr("/no/such/file.png"));
+    const Outcome person =
+        run({"chat", "--threads", "1", "--max-tokens", "2"},
+            {.input = "/image /no/such/file.png\nHi?\n/image " + std::string(test::source_dir()) +
+                      "/README.md\nWhat is it?\nHi?\n/quit\n",
+             .input_is_terminal = true});
+    EXPECT_EQ(person.code, 0) << person.err;
+    EXPECT_THAT(person.err, HasSubstr("the pictures that were shown are left out again"));
+    EXPECT_EQ(lines_of(person.out).size(), 2U) << person.out;
 }
 
 }  // namespace

@@ -124,8 +124,11 @@ TEST(Inspect, TellsWhatAPictureBecomes) {
     EXPECT_EQ(upright["width"], 360);
     EXPECT_EQ(upright["height"], 480);
     EXPECT_NE(run({"inspect", vision, "--image", "640x480"}).out.find("640 x 480"), std::string::npos);
-    for (const char* bad : {"640x", "640x480x3", "1x480", "640x99999999999", "no-such-picture.png"}) {
-        EXPECT_NE(run({"inspect", vision, "--image", bad}).code, 0) << bad;
+    for (const char* bad : {"640x", "640x480x3", "no-such-picture.png"}) {
+        EXPECT_EQ(run({"inspect", vision, "--image", bad}).code, 1) << bad;
+    }
+    for (const char* bad : {"1x480", "640x0", "640x99999999999"}) {
+        EXPECT_EQ(run({"inspect", vision, "--image", bad}).code, 2) << bad << ": no size that a picture has";
     }
     const Outcome text = run({"inspect", model("clasp-tiny.gguf"), "--image", "640x480"});
     EXPECT_EQ(text.code, 1);

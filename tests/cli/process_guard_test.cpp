@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -20,6 +19,7 @@
 #include <thread>
 
 #include "base/mapped_file.h"
+#include "support/child.h"
 #include "support/paths.h"
 #ifdef CLASP_HAS_ENGINE
 #include <ggml.h>
@@ -28,33 +28,13 @@
 namespace clasp::cli {
 namespace {
 
-struct Ending {
-    int status = -1;
-    std::string said;  // on standard error
-};
+using test::Ending;
 
 Ending end_of(const std::function<void()>& function) {
-    std::array<int, 2> ends = {-1, -1};
-    Ending ending;
-    if (::pipe(ends.data()) != 0) return ending;
-    const pid_t child = ::fork();
-    if (child == 0) {
-        ::alarm(60);
-        ::dup2(ends[1], STDERR_FILENO);
+    return test::end_of([&function] {
         guard_against_sudden_ends();
         function();
-        ::_exit(0);
-    }
-    ::close(ends[1]);
-    std::array<char, 1024> buffer{};
-    for (ssize_t n = 0; (n = ::read(ends[0], buffer.data(), buffer.size())) > 0;) {
-        ending.said.append(buffer.data(), static_cast<std::size_t>(n));
-    }
-    ::close(ends[0]);
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    ending.status = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-    return ending;
+    });
 }
 
 TEST(ProcessGuard, AFileThatShrinksWhileItIsMapped) {

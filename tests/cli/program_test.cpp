@@ -62,6 +62,15 @@ TEST(Program, HelpAndVersionAreFoundInEverySpelling) {
     }
     EXPECT_TRUE(test::parsed(run({"--version", "--json"}).out).contains("version"));
     EXPECT_EQ(run({"help", "route"}).out, run({"route", "-h"}).out);
+    for (const auto& words : {std::vector<std::string>{"help", "route", "ask"},
+                              {"help", "--json", "--man"},
+                              {"--version", "now"},
+                              {"-V", "--help"}}) {
+        const Outcome result = run(words);
+        EXPECT_EQ(result.code, 2) << words.back();
+        EXPECT_THAT(result.err, HasSubstr("unexpected argument '" + words.back() + "'"));
+        EXPECT_EQ(result.out, "");
+    }
 }
 
 // With --json a reader of standard output gets one object, whatever goes wrong.
