@@ -27,8 +27,9 @@ int main(int argc, char** argv) {
     std::error_code error;
     std::filesystem::create_directories(folder, error);
     if (error) return fail({clasp::Code::Unavailable, "cannot make the folder " + folder});
-    const std::string text = folder + "/" + kTextFile;
-    const std::string vision = folder + "/" + kMmprojFile;
+    const std::string name = name_of(*checkpoint->model);
+    const std::string text = text_path(folder, name);
+    const std::string vision = mmproj_path(folder, name);
     const clasp::Status text_status = text_file(*checkpoint->model, checkpoint->vocabulary).write(text);
     if (!text_status.ok()) return fail(text_status);
     const clasp::Status vision_status = mmproj_file(*checkpoint->model).write(vision);

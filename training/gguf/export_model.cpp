@@ -27,13 +27,35 @@ void add_tensors(const ParamStore& store, const std::vector<StoredTensor>& tenso
                           tensor.is_half ? Type::F16 : Type::F32);
 }
 
+// What Video-LLaVA's towers need beside LLaVA's keys. The tower for clips shares all weights with the one for
+// pictures (a missing vv.X means v.X) and adds its temporal parts.
+void set_clip_keys(const ModelShape& shape, GgufWriter& writer) {
+    writer.set("clip.gelu_exact", true);  // where a GELU is meant: the projector's
+    writer.set("clip.video.frame_count", shape.frames);
+    writer.set("clip.video.temporal_attention", true);
+    writer.set("clip.video.keep_class_token", true);
+    writer.set("clip.video.block_count", shape.vision_blocks);
+    writer.set("clip.video.preprocess", "languagebind");
+    writer.set("videollava.source", "authors");
+}
+
 }  // namespace
+
+std::string text_path(const std::string& folder, const std::string& name) {
+    return folder + "/" + name + ".gguf";
+}
+std::string mmproj_path(const std::string& folder, const std::string& name) {
+    return folder + "/" + name + "-mmproj.gguf";
+}
+const char* name_of(const Model& model) {
+    return model.shape().frames > 1 ? kVideoName : kStillName;
+}
 
 GgufWriter text_file(const Model& model, const Vocabulary& vocabulary) {
     const ModelShape& shape = model.shape();
     GgufWriter writer;
     writer.set("general.architecture", "llama");
-    writer.set("general.name", "CLASP tiny");
+    writer.set("general.name", shape.frames > 1 ? "CLASP tiny video" : "CLASP tiny");
     writer.set("general.license", "mit");
     writer.set("general.file_type", kMostlyHalf);
     writer.set("llama.context_length", kContext);
@@ -69,13 +91,14 @@ GgufWriter mmproj_file(const Model& model) {
     GgufWriter writer;
     writer.set("general.architecture", "clip");
     writer.set("general.type", "mmproj");
-    writer.set("general.name", "CLASP tiny vision");
+    const bool clips = shape.frames > 1;
+    writer.set("general.name", clips ? "CLASP tiny video vision" : "CLASP tiny vision");
     writer.set("general.license", "mit");
     writer.set("general.file_type", kMostlyHalf);
     writer.set("clip.has_text_encoder", false);
     writer.set("clip.has_vision_encoder", true);
     writer.set("clip.has_llava_projector", true);
-    writer.set("clip.projector_type", "mlp");
+    writer.set("clip.projector_type", clips ? "videollava" : "mlp");
     writer.set("clip.use_gelu", false);
     writer.set("clip.vision.image_size", shape.grid * world::kPatch);
     writer.set("clip.vision.patch_size", world::kPatch);
@@ -87,6 +110,7 @@ GgufWriter mmproj_file(const Model& model) {
     writer.set("clip.vision.attention.layer_norm_epsilon", kVisionEpsilon);
     writer.set("clip.vision.image_mean", std::vector<float>(std::begin(kImageMean), std::end(kImageMean)));
     writer.set("clip.vision.image_std", std::vector<float>(std::begin(kImageStd), std::end(kImageStd)));
+    if (clips) set_clip_keys(shape, writer);
 
     add_tensors(model.store(), vision_tensors(shape, model.store()), writer);
     return writer;

@@ -55,6 +55,8 @@ Result<ModelShape> read_shape(const File& text, const File& mmproj) {
     CLASP_RETURN_IF_ERROR(read_extent(mmproj, "clip.vision.block_count", shape.vision_blocks));
     CLASP_RETURN_IF_ERROR(read_extent(mmproj, "clip.vision.feed_forward_length", shape.vision_ffn));
     shape.grid = pixels / world::kPatch;
+    if (mmproj.content.number("clip.video.frame_count").ok())
+        CLASP_RETURN_IF_ERROR(read_extent(mmproj, "clip.video.frame_count", shape.frames));
     if (shape.width % shape.heads != 0)
         return text.error("llama.embedding_length is not a multiple of llama.attention.head_count");
     return shape;
@@ -84,10 +86,10 @@ Status read_tensors(const File& file, const std::vector<StoredTensor>& tensors, 
 
 }  // namespace
 
-Result<ImportedModel> import_model(const std::string& folder) {
-    const auto text = open(folder + "/" + kTextFile);
+Result<ImportedModel> import_model(const std::string& folder, const std::string& name) {
+    const auto text = open(text_path(folder, name));
     if (!text) return text.status();
-    const auto mmproj = open(folder + "/" + kMmprojFile);
+    const auto mmproj = open(mmproj_path(folder, name));
     if (!mmproj) return mmproj.status();
     const auto shape = read_shape(*text, *mmproj);
     if (!shape) return shape.status();

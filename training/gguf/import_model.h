@@ -6,6 +6,7 @@
 #include <string>
 
 #include "clasp/status.h"
+#include "gguf/export_model.h"
 #include "model/model.h"
 #include "text/bpe.h"
 
@@ -16,8 +17,8 @@ struct ImportedModel {
     std::unique_ptr<Model> model;  // its auxiliary heads are untrained: the files do not hold them
 };
 
-// The pair in this folder. Files that an export of the result would not write again, byte for byte, are
-// refused: they hold a key that the forward pass here does not follow.
-Result<ImportedModel> import_model(const std::string& folder);
+// The pair of this name in this folder. Files that an export of the result would not write again, byte for
+// byte, are refused: they hold a key that the forward pass here does not follow.
+Result<ImportedModel> import_model(const std::string& folder, const std::string& name = kStillName);
 
 }  // namespace clasp::training

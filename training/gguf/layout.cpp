@@ -49,7 +49,7 @@ class Layout {
 }  // namespace
 
 bool is_stored_in_half(const Param& param) {
-    return param.rows > 1;
+    return param.rows > 1 && !param.name.ends_with(".t_embd");
 }
 
 std::vector<StoredTensor> text_tensors(const ModelShape& shape, const ParamStore& store) {
@@ -95,6 +95,20 @@ std::vector<StoredTensor> vision_tensors(const ModelShape& shape, const ParamSto
             // LLaVA's files call the first layer of the feed-forward part "down" and the second "up".
             out.whole(p + "fc1" + tail, p + "ffn_down" + tail);
             out.whole(p + "fc2" + tail, p + "ffn_up" + tail);
+        }
+    }
+    for (int i = 0; shape.frames > 1 && i < shape.vision_blocks; ++i) {
+        const std::string p = "vv.blk." + std::to_string(i) + ".";
+        out.same(p + "t_embd");
+        const char* const names[] = {"t_attn_q", "t_attn_k", "t_attn_v"};
+        for (int part = 0; part < 3; ++part) {
+            const std::string to = p + names[part];
+            out.rows(p + "t_attn_qkv.weight", to + ".weight", part * shape.width, shape.width);
+            out.slice(p + "t_attn_qkv.bias", to + ".bias", part * shape.width, shape.width);
+        }
+        for (const char* tail : {".weight", ".bias"}) {
+            out.same(p + "t_attn_out" + tail);
+            out.same(p + "t_ln" + tail);
         }
     }
     for (const char* name : {"mm.0.weight", "mm.0.bias", "mm.2.weight", "mm.2.bias"}) out.same(name);

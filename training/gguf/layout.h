@@ -24,7 +24,7 @@ struct StoredTensor {
 std::vector<StoredTensor> text_tensors(const ModelShape& shape, const ParamStore& store);
 std::vector<StoredTensor> vision_tensors(const ModelShape& shape, const ParamStore& store);
 
-// Matrices are stored in half precision, vectors (norms, biases, class token) in full.
+// Matrices are stored in half precision, vectors (norms, biases, class token, frames' embeddings) in full.
 bool is_stored_in_half(const Param& param);
 
 }  // namespace clasp::training

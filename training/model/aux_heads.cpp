@@ -49,6 +49,12 @@ void AuxHeads::run(ParamStore& store, const float* features, const AuxTargets& t
     int offset = 0;
     for (std::size_t g = 0; g < kAuxGroups.size(); ++g) {
         const AuxGroup& group = kAuxGroups[g];
+        if (g >= kClipGroup && targets.frames == 1) {
+            for (std::size_t i = 0; i < count; ++i)
+                std::fill_n(logits + i * kPatchOutputs + offset, group.classes, 0.0F);
+            offset += group.classes;
+            continue;
+        }
         float total = 1e-6F;
         for (const auto& labels : targets.patches) total += labels[g] == 0 ? group.none_weight : 1;
         for (std::size_t i = 0; i < count; ++i) {

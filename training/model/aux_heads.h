@@ -9,6 +9,7 @@
 #include "model/shape.h"
 #include "nn/arena.h"
 #include "nn/linear.h"
+#include "world/clip_labels.h"
 #include "world/labels.h"
 
 namespace clasp::training {
@@ -20,7 +21,7 @@ struct AuxGroup {
     float weight;       // of its loss
     float none_weight;  // of patches whose label is 0
 };
-inline constexpr std::array<AuxGroup, 10> kAuxGroups = {{
+inline constexpr std::array<AuxGroup, 17> kAuxGroups = {{
     {"thing", world::kThingLabels, 1.0F, 0.2F},
     {"colour", world::kColourLabels, 0.7F, 0.2F},
     {"size", world::kSizeLabels, 0.4F, 0.2F},
@@ -31,10 +32,21 @@ inline constexpr std::array<AuxGroup, 10> kAuxGroups = {{
     {"column", 24, 0.15F, 1.0F},
     {"slot", world::kSlotLabels, 0.5F, 0.03F},
     {"share", world::kShareLabels, 0.7F, 0.2F},
+    // Of clips only, from kClipGroup on.
+    {"event", world::kEventLabels, 1.5F, 0.2F},
+    {"way", world::kWayLabels, 1.0F, 0.1F},
+    {"frame", world::kFrameLabels, 1.5F, 0.1F},
+    {"blinks", world::kBlinkLabels, 1.5F, 0.1F},
+    {"before", world::kLaterLabels, 0.7F, 0.1F},
+    {"later", world::kLaterLabels, 0.7F, 0.1F},
+    {"actor", world::kActorLabels, 1.0F, 0.1F},
 }};
+
+inline constexpr std::size_t kClipGroup = 10;
 
 struct AuxTargets {
     int pictures = 0;
+    int frames = 1;  // above 1: the pictures are frames of clips
     int side = 0;
     std::vector<std::array<std::uint8_t, kAuxGroups.size()>> patches;    // pictures * side * side
     std::vector<std::uint8_t> place, sky;                                // per picture

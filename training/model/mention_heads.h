@@ -12,6 +12,7 @@
 #include "model/shape.h"
 #include "nn/arena.h"
 #include "nn/linear.h"
+#include "world/clip.h"
 #include "world/labels.h"
 
 namespace clasp::training {
@@ -22,7 +23,7 @@ struct MentionGroup {
     float weight;  // of its loss
 };
 inline constexpr int kMentionCounts = 8;  // 0 to 6, and more
-inline constexpr std::array<MentionGroup, 12> kMentionGroups = {{
+inline constexpr std::array<MentionGroup, 18> kMentionGroups = {{
     {"row", 24, 0.5F},
     {"column", 24, 0.5F},
     {"thing", world::kThingLabels, 0.5F},
@@ -35,6 +36,13 @@ inline constexpr std::array<MentionGroup, 12> kMentionGroups = {{
     {"first", world::kGlyphLabels, 4.0F},  // characters of a sign
     {"middle", world::kGlyphLabels, 4.0F},
     {"last", world::kGlyphLabels, 4.0F},
+    // Of actors in clips only.
+    {"event", world::kEvents, 1.5F},
+    {"way", world::kWays, 1.5F},
+    {"frame", world::kClipFrames, 0.7F},
+    {"blinks", 1 + world::kMostBlinks, 1.0F},
+    {"before", world::kColours, 0.7F},
+    {"later", world::kColours, 0.7F},
 }};
 // Places in the table above; a sign's three characters begin at kGlyphGroup.
 enum MentionGroupPlace : std::size_t {
@@ -48,6 +56,12 @@ enum MentionGroupPlace : std::size_t {
     kPlaceGroup,
     kSkyGroup,
     kGlyphGroup,
+    kEventGroup = kGlyphGroup + 3,
+    kWayGroup,
+    kFrameGroup,
+    kBlinkGroup,
+    kBeforeGroup,
+    kLaterGroup,
 };
 inline constexpr std::uint8_t kNotAsked = 255;
 // Row, column and count must also be there as plain numbers from -1 to 1: what lies along one direction is

@@ -33,12 +33,13 @@ void Model::run(const PictureBatch& pictures, const AuxTargets& targets, const T
     const float* features = tower_.forward(store_, pictures, tape_, arena_);
     float* gradient =
         arena_.take_zeroed(static_cast<std::size_t>(tape_.rows) * static_cast<std::size_t>(shape_.width));
-    if (weights.aux > 0) heads_.run(store_, features, targets, weights.aux, gradient, aux, arena_);
+    if (weights.aux > 0 && weights.tower)
+        heads_.run(store_, features, targets, weights.aux, gradient, aux, arena_);
     if (weights.answer_token > 0)
         decoder_.run(store_, features, tape_.rows, text,
                      {weights.answer_token, weights.mention, weights.early_mention, weights.relation},
                      weights.backward ? gradient : nullptr, answers, arena_);
-    if (weights.backward) tower_.backward(store_, pictures, gradient, tape_, arena_);
+    if (weights.backward && weights.tower) tower_.backward(store_, pictures, gradient, tape_, arena_);
 }
 
 void grow(const Model& from, Model& to) {
@@ -50,7 +51,7 @@ void grow(const Model& from, Model& to) {
         std::string source = param.name;
         bool is_new = false;
         if (name.number >= 0) {
-            const bool vision = name.head == "v.blk.";
+            const bool vision = name.head != "blk.";
             const int before = vision ? from.shape().vision_blocks : from.shape().decoder_blocks;
             const int after = vision ? to.shape().vision_blocks : to.shape().decoder_blocks;
             const int fixed = vision || before <= kLeadingBlocks ? 0 : kLeadingBlocks;

@@ -28,6 +28,7 @@ class Model {
         float mention = 0.0F;        // per mention of something in a question
         float early_mention = 0.0F;  // the same, for the heads at the decoder's start
         float relation = 0.0F;       // per pair of mentions
+        bool tower = true;           // false: the tower stays as it is, and has no auxiliary loss
     };
 
     void run(const PictureBatch& pictures, const AuxTargets& targets, const TextBatch& text,

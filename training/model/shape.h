@@ -11,7 +11,8 @@ struct ModelShape {
     int vision_blocks = 12;  // grown to 23: blocks 0..22 of a 24-block tower
     int decoder_blocks = 8;  // grown to 16
     int vocabulary = 0;
-    int grid = 24;  // side of the position table
+    int grid = 24;   // side of the position table
+    int frames = 1;  // 8: the tower has temporal parts too, for clips of so many frames
 
     bool operator==(const ModelShape&) const = default;
 };

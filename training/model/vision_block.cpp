@@ -5,9 +5,15 @@
 #include "nn/kernels.h"
 
 namespace clasp::training {
+namespace {
 
-VisionBlock::VisionBlock(ParamStore& store, const std::string& prefix, const ModelShape& shape, float gain)
+constexpr float kFrameWave = 0.25F;  // what the first block adds to the stream is carried through the others
+
+}  // namespace
+
+VisionBlock::VisionBlock(ParamStore& store, int number, const ModelShape& shape, float gain)
     : attention_{shape.width, shape.heads}, ffn_(shape.vision_ffn) {
+    const std::string prefix = "v.blk." + std::to_string(number);
     const int d = shape.width;
     ln1_w_ = store.add_constant(prefix + ".ln1.weight", 1, d, 1.0F);
     ln1_b_ = store.add_constant(prefix + ".ln1.bias", 1, d, 0.0F);
@@ -23,10 +29,13 @@ VisionBlock::VisionBlock(ParamStore& store, const std::string& prefix, const Mod
     std::copy_n(weights, d * d, weights + d * d);
     store.use_muon(qkv_.weight, 3);
     for (const Linear* layer : {&out_, &fc1_, &fc2_}) store.use_muon(layer->weight, 1);
+    if (shape.frames > 1) temporal_.emplace(store, "v" + prefix, shape, number == 0 ? kFrameWave : 0.0F);
 }
 
 float* VisionBlock::forward(const ParamStore& store, const float* in, int rows,
-                            std::span<const Sequence> sequences, Tape& tape, Arena& arena) const {
+                            std::span<const Sequence> sequences, const FrameLayout& layout, Tape& tape,
+                            Arena& arena) const {
+    if (temporal_ && layout.frames > 1) in = temporal_->forward(store, in, layout, tape.temporal, arena);
     const int d = attention_.width;
     const auto n = static_cast<std::size_t>(rows);
     const std::size_t stream = n * static_cast<std::size_t>(d);
@@ -60,7 +69,7 @@ float* VisionBlock::forward(const ParamStore& store, const float* in, int rows,
 }
 
 void VisionBlock::backward(ParamStore& store, float* gradient, int rows, std::span<const Sequence> sequences,
-                           const Tape& tape, Arena& arena) const {
+                           const FrameLayout& layout, const Tape& tape, Arena& arena) const {
     const int d = attention_.width;
     const auto n = static_cast<std::size_t>(rows);
     const std::size_t stream = n * static_cast<std::size_t>(d);
@@ -80,6 +89,7 @@ void VisionBlock::backward(ParamStore& store, float* gradient, int rows, std::sp
     linear_backward(store, qkv_, tape.norm1, d_wide, d_stream, rows);
     layer_norm_backward(tape.in, store.value(ln1_w_), tape.stats1, d_stream, gradient, store.grad(ln1_w_),
                         store.grad(ln1_b_), rows, d);
+    if (temporal_ && layout.frames > 1) temporal_->backward(store, gradient, layout, tape.temporal, arena);
 }
 
 }  // namespace clasp::training

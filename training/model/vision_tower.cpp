@@ -53,8 +53,7 @@ VisionTower::VisionTower(ParamStore& store, const ModelShape& shape) : shape_(sh
     pre_w_ = store.add_constant("v.pre_ln.weight", 1, d, 1.0F);
     pre_b_ = store.add_constant("v.pre_ln.bias", 1, d, 0.0F);
     const float gain = 1.0F / std::sqrt(2.0F * static_cast<float>(shape.vision_blocks));
-    for (int i = 0; i < shape.vision_blocks; ++i)
-        blocks_.emplace_back(store, "v.blk." + std::to_string(i), shape, gain);
+    for (int i = 0; i < shape.vision_blocks; ++i) blocks_.emplace_back(store, i, shape, gain);
 }
 
 float* VisionTower::forward(const ParamStore& store, const PictureBatch& batch, Tape& tape,
@@ -86,9 +85,10 @@ float* VisionTower::forward(const ParamStore& store, const PictureBatch& batch, 
     });
     layer_norm(tape.summed, store.value(pre_w_), store.value(pre_b_), x, tape.stats, tape.rows, d,
                kVisionEpsilon);
+    const FrameLayout layout = batch.layout();
     tape.blocks.resize(blocks_.size());
     for (std::size_t i = 0; i < blocks_.size(); ++i)
-        x = blocks_[i].forward(store, x, tape.rows, tape.sequences, tape.blocks[i], arena);
+        x = blocks_[i].forward(store, x, tape.rows, tape.sequences, layout, tape.blocks[i], arena);
     return x;
 }
 
@@ -97,9 +97,10 @@ void VisionTower::backward(ParamStore& store, const PictureBatch& batch, float* 
     const int d = shape_.width;
     const auto width = static_cast<std::size_t>(d);
     const int area = batch.side * batch.side;
+    const FrameLayout layout = batch.layout();
     for (std::size_t i = blocks_.size(); i-- > 0;) {
         const Arena::Mark mark = arena.mark();
-        blocks_[i].backward(store, gradient, tape.rows, tape.sequences, tape.blocks[i], arena);
+        blocks_[i].backward(store, gradient, tape.rows, tape.sequences, layout, tape.blocks[i], arena);
         arena.release(mark);
     }
     float* d_summed = arena.take_zeroed(static_cast<std::size_t>(tape.rows) * width);

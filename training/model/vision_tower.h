@@ -7,13 +7,16 @@
 
 namespace clasp::training {
 
-// Pictures of one size, cut into patches.
+// Pictures of one size, cut into patches, or the frames of clips.
 struct PictureBatch {
-    int pictures = 0;
+    int pictures = 0;            // all frames of clips, one clip after another
+    int frames = 1;              // per clip
     int side = 0;                // patches per side
     std::vector<float> patches;  // pictures * side * side rows of 588 normalised values (c, y, x)
     std::vector<int> first_row;  // where each picture sits in the position table
     std::vector<int> first_column;
+
+    FrameLayout layout() const { return {pictures / frames, frames, side * side + 1}; }
 };
 
 class VisionTower {

@@ -5,6 +5,7 @@
 #include "gguf/export_model.h"
 #include "gguf/import_model.h"
 #include "tests/scratch.h"
+#include "world/clip.h"
 
 namespace clasp::training {
 namespace {
@@ -21,8 +22,8 @@ class GgufFiles : public testing::Test {
     }
 
     void write() const {
-        write_file(folder_ + "/" + kTextFile, text_);
-        write_file(folder_ + "/" + kMmprojFile, mmproj_);
+        write_file(text_path(folder_, kStillName), text_);
+        write_file(mmproj_path(folder_, kStillName), mmproj_);
     }
 
     // The text file with the u32 of a key replaced.
@@ -72,6 +73,34 @@ TEST_F(GgufFiles, give_the_rounded_model_back) {
     }
 }
 
+TEST_F(GgufFiles, of_a_model_of_clips_have_names_and_keys_of_video_llava_and_come_back) {
+    ModelShape shape = small_shape(vocabulary_.size());
+    shape.frames = world::kClipFrames;
+    shape.grid = world::kClipSide;
+    Model model(shape);
+    EXPECT_STREQ(name_of(model), "clasp-tiny-video");
+    const std::string mmproj = mmproj_file(model).bytes();
+    for (const char* name : {"videollava", "clip.video.frame_count", "clip.video.temporal_attention",
+                             "clip.video.keep_class_token", "clip.video.block_count", "clip.video.preprocess",
+                             "v.blk.1.attn_q.weight", "vv.blk.1.t_embd", "vv.blk.1.t_ln.bias",
+                             "vv.blk.0.t_attn_q.weight", "vv.blk.0.t_attn_out.bias"})
+        EXPECT_NE(mmproj.find(name), std::string::npos) << name;
+    // What the towers share is written once.
+    EXPECT_EQ(mmproj.find("vv.blk.0.attn_q"), std::string::npos);
+    write_file(text_path(folder_, kVideoName), text_file(model, vocabulary_).bytes());
+    write_file(mmproj_path(folder_, kVideoName), mmproj);
+    const auto imported = import_model(folder_, kVideoName);
+    ASSERT_TRUE(imported.ok()) << imported.status().message();
+    EXPECT_EQ(imported->model->shape(), shape);
+    round_to_exported(model);
+    for (const Param& param : model.store().params()) {
+        if (is_auxiliary(param)) continue;
+        const float* ours = model.store().value(model.store().find(param.name));
+        const float* theirs = imported->model->store().value(imported->model->store().find(param.name));
+        EXPECT_EQ(std::memcmp(ours, theirs, param.size() * sizeof(float)), 0) << param.name;
+    }
+}
+
 TEST_F(GgufFiles, that_are_cut_are_refused) {
     const std::string whole = text_;
     for (const std::size_t size : {std::size_t{0}, std::size_t{6}, std::size_t{100}, whole.size() / 4,
@@ -94,7 +123,7 @@ TEST_F(GgufFiles, whose_keys_disagree_with_the_trainer_are_refused) {
         write();
         const auto imported = import_model(folder_);
         ASSERT_FALSE(imported.ok()) << key;
-        EXPECT_NE(imported.status().message().find(kTextFile), std::string::npos)
+        EXPECT_NE(imported.status().message().find("clasp-tiny.gguf"), std::string::npos)
             << imported.status().message();
     }
     text_ = whole;
@@ -104,7 +133,7 @@ TEST_F(GgufFiles, whose_keys_disagree_with_the_trainer_are_refused) {
     ASSERT_FALSE(imported.ok());
     EXPECT_NE(imported.status().message().find("v.pre_ln.bias"), std::string::npos)
         << imported.status().message();
-    std::filesystem::remove(folder_ + "/" + kMmprojFile);
+    std::filesystem::remove(mmproj_path(folder_, kStillName));
     EXPECT_EQ(import_model(folder_).status().code(), Code::NotFound);
 }
 

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "model/model.h"
+#include "model/take_over.h"
 #include "nn/attention.h"
+#include "nn/frame_attention.h"
 #include "nn/kernels.h"
 #include "train/batch.h"
 #include "world/random.h"
@@ -166,6 +168,41 @@ TEST(Gradient, attention_with_shared_prefix) {
     EXPECT_EQ(out[129 * 8], before);
 }
 
+TEST(Gradient, attention_between_frames) {
+    const AttentionShape shape{8, 2};
+    const FrameLayout layout{2, 3, 5};
+    auto qkv = noise(static_cast<std::size_t>(layout.rows()) * 24, 17);
+    const auto weight = noise(static_cast<std::size_t>(layout.rows()) * 8, 18);
+    std::vector<float> out(weight.size());
+    Arena arena;
+    float* probabilities = nullptr;
+    const auto loss = [&] {
+        arena.reset();
+        probabilities = frame_attention(qkv.data(), out.data(), layout, shape, arena);
+        return dot(out, weight);
+    };
+    loss();
+    std::vector<float> d_qkv(qkv.size());
+    frame_attention_backward(qkv.data(), probabilities, weight.data(), d_qkv.data(), layout, shape);
+    expect_gradient(qkv, d_qkv, loss, "qkv");
+
+    // It is the usual attention over the rows of one place.
+    const int place = 2;
+    std::vector<float> rows;
+    for (int f = 0; f < layout.frames; ++f)
+        for (int i = 0; i < 24; ++i)
+            rows.push_back(qkv[static_cast<std::size_t>((f * layout.places + place) * 24 + i)]);
+    std::vector<float> expected(static_cast<std::size_t>(layout.frames) * 8);
+    const std::vector<Sequence> sequences = {{0, layout.frames, {}}};
+    AttentionTape tape;
+    loss();
+    attention(rows.data(), expected.data(), sequences, shape, tape, arena);
+    for (int f = 0; f < layout.frames; ++f)
+        for (int i = 0; i < 8; ++i)
+            EXPECT_NEAR(out[static_cast<std::size_t>((f * layout.places + place) * 8 + i)],
+                        expected[static_cast<std::size_t>(f * 8 + i)], 1e-5F);
+}
+
 class WholeModel : public testing::Test {
    protected:
     WholeModel() {
@@ -193,6 +230,32 @@ class WholeModel : public testing::Test {
                answers.relation_loss;
     }
 
+    void expect_gradients(Model& model) {
+        ParamStore& store = model.store();
+        store.zero_grads();
+        loss(model, true);
+        const std::vector<float> gradients = store.grads();
+        for (const Param& param : store.params()) {
+            // Directional derivative along the gradient itself: one number for the whole tensor.
+            double square = 0;
+            for (std::size_t i = 0; i < param.size(); ++i)
+                square += std::pow(static_cast<double>(gradients[param.offset + i]), 2);
+            if (square == 0) continue;
+            const auto scale = static_cast<float>(2e-2 / std::sqrt(square));
+            const auto shift = [&](float by) {
+                for (std::size_t i = 0; i < param.size(); ++i)
+                    store.values()[param.offset + i] += by * scale * gradients[param.offset + i];
+            };
+            shift(1);
+            const double above = loss(model, false);
+            shift(-2);
+            const double below = loss(model, false);
+            shift(1);
+            const double slope = (above - below) / (2.0 * static_cast<double>(scale));
+            EXPECT_NEAR(slope / square, 1.0, 0.03) << param.name << " norm " << std::sqrt(square);
+        }
+    }
+
     double answer_loss(Model& model) {
         AuxScores aux;
         AnswerScores answers;
@@ -207,29 +270,54 @@ class WholeModel : public testing::Test {
 
 TEST_F(WholeModel, every_parameter_has_the_right_gradient) {
     Model model(shape_);
-    ParamStore& store = model.store();
-    store.zero_grads();
-    loss(model, true);
-    const std::vector<float> gradients = store.grads();
-    for (const Param& param : store.params()) {
-        // Directional derivative along the gradient itself: one number for the whole tensor.
-        double square = 0;
-        for (std::size_t i = 0; i < param.size(); ++i)
-            square += std::pow(static_cast<double>(gradients[param.offset + i]), 2);
-        if (square == 0) continue;
-        const auto scale = static_cast<float>(2e-2 / std::sqrt(square));
-        const auto shift = [&](float by) {
-            for (std::size_t i = 0; i < param.size(); ++i)
-                store.values()[param.offset + i] += by * scale * gradients[param.offset + i];
-        };
-        shift(1);
-        const double above = loss(model, false);
-        shift(-2);
-        const double below = loss(model, false);
-        shift(1);
-        const double slope = (above - below) / (2.0 * static_cast<double>(scale));
-        EXPECT_NEAR(slope / square, 1.0, 0.03) << param.name << " norm " << std::sqrt(square);
+    expect_gradients(model);
+}
+
+// The same with temporal parts over the frames of a clip.
+class ClipModel : public WholeModel {
+   protected:
+    ClipModel() {
+        shape_.frames = world::kClipFrames;
+        shape_.grid = world::kClipSide;
+        BatchPlan plan;
+        plan.frames = world::kClipFrames;
+        plan.pictures = 1;
+        plan.questions = 3;
+        make_batch(plan, vocabulary_, batch_);
     }
+};
+
+TEST_F(ClipModel, every_parameter_has_the_right_gradient) {
+    Model model(shape_);
+    // Temporal parts begin with outputs of zero; here they take part.
+    for (int i = 0; i < shape_.vision_blocks; ++i) {
+        const ParamId id = model.store().find("vv.blk." + std::to_string(i) + ".t_attn_out.weight");
+        const std::vector<float> values = noise(model.store().info(id).size(), 77);
+        for (std::size_t k = 0; k < values.size(); ++k) model.store().value(id)[k] = 0.2F * values[k];
+    }
+    expect_gradients(model);
+}
+
+TEST_F(ClipModel, begins_as_the_model_of_pictures_but_for_the_embedding_of_frames) {
+    ModelShape still_shape = shape_;
+    still_shape.frames = 1;
+    still_shape.grid = 12;
+    Model still(still_shape);
+    Model clips(shape_);
+    take_over(still, clips);
+    const ParamId wave = clips.store().find("vv.blk.0.t_embd");
+    std::fill_n(clips.store().value(wave), clips.store().info(wave).size(), 0.0F);
+    const double with_frames = answer_loss(clips);
+    batch_.pictures.frames = 1;  // the temporal parts stand aside; labels and prompts are those of the clip
+    EXPECT_NEAR(answer_loss(clips), with_frames, 1e-5);
+    for (int& at : batch_.pictures.first_row) at = 2;  // the middle of 12
+    for (int& at : batch_.pictures.first_column) at = 2;
+    // The heads differ: they are made anew.
+    for (ParamId id = 0; id < still.store().params().size(); ++id)
+        if (is_auxiliary(still.store().info(id)))
+            std::copy_n(clips.store().value(clips.store().find(still.store().info(id).name)),
+                        still.store().info(id).size(), still.store().value(id));
+    EXPECT_NEAR(answer_loss(still), with_frames, 1e-5);
 }
 
 TEST_F(WholeModel, growing_keeps_the_function) {

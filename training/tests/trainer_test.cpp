@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "model/take_over.h"
 #include "nn/muon.h"
 #include "tests/scratch.h"
 #include "train/batch.h"
@@ -43,18 +44,20 @@ TEST(Vocabulary, signs_stay_single_characters) {
 TEST(Recipe, reads_phases_and_names_mistakes) {
     const std::string path = scratch("recipe.txt");
     std::ofstream(path) << "# comment\nphase a side=16 steps=10 rate=1e-3 rate_to=1e-4 warm_up=5 "
-                           "classes=1,1,3,1,1,1,1,1,0.5\n";
+                           "classes=1,1,3,1,1,1,1,1,0.5 frames=8 forms=1,1,1,1,2,1,1,1,0.5\n";
     const auto phases = read_recipe(path);
     ASSERT_TRUE(phases.ok()) << phases.status().message();
     ASSERT_EQ(phases->size(), 1U);
     const Phase& phase = phases->front();
     EXPECT_EQ(phase.side, 16);
     EXPECT_EQ(phase.class_weights[2], 3.0F);
+    EXPECT_EQ(phase.frames, 8);
+    EXPECT_EQ(phase.form_weights[4], 2.0F);
     EXPECT_NEAR(learning_rate(phase, 0), 2e-4F, 1e-8F);
     EXPECT_NEAR(learning_rate(phase, 5), 1e-3F, 1e-8F);
     EXPECT_NEAR(learning_rate(phase, 10), 1e-4F, 1e-8F);
     for (const char* wrong : {"fase a", "phase a side=x", "phase a colour=red", "phase a batch=10 micro=4",
-                              "phase a classes=1,2"}) {
+                              "phase a classes=1,2", "phase a frames=5", "phase a forms=1"}) {
         std::ofstream(path) << wrong << '\n';
         EXPECT_FALSE(read_recipe(path).ok()) << wrong;
     }
@@ -125,6 +128,52 @@ TEST(Checkpoint, continues_exactly_and_refuses_damage) {
          {std::size_t{0}, std::size_t{3}, std::size_t{60}, bytes.size() / 2, bytes.size() - 1}) {
         std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(size));
         EXPECT_FALSE(load_checkpoint(path).ok()) << size;
+    }
+}
+
+// A model of clips is made from a grown model of pictures; the blocks between were inserted.
+TEST(TakeOver, leaves_out_the_blocks_that_growing_inserted) {
+    ModelShape shape = small_shape(300);
+    shape.vision_blocks = 3;
+    shape.decoder_blocks = 4;
+    Model shallow(shape);
+    ModelShape deep_shape = shape;
+    deep_shape.vision_blocks = 5;
+    deep_shape.decoder_blocks = 6;
+    Model deep(deep_shape);
+    grow(shallow, deep);
+    ModelShape clip_shape = shape;
+    clip_shape.frames = world::kClipFrames;
+    clip_shape.grid = world::kClipSide;
+    Model clips(clip_shape);
+    take_over(deep, clips);
+    for (const Param& param : shallow.store().params()) {
+        if (param.name == "v.position_embd.weight") continue;
+        const float* old = shallow.store().value(shallow.store().find(param.name));
+        const float* kept = clips.store().value(clips.store().find(param.name));
+        EXPECT_TRUE(std::equal(old, old + param.size(), kept)) << param.name;
+    }
+    const int corner = (shape.grid - clip_shape.grid) / 2;
+    const ParamId table = shallow.store().find("v.position_embd.weight");
+    const float* first = shallow.store().value(table) + (1 + corner * shape.grid + corner) * shape.width;
+    const float* kept = clips.store().value(clips.store().find("v.position_embd.weight")) + shape.width;
+    EXPECT_TRUE(std::equal(first, first + clip_shape.grid * shape.width, kept));
+}
+
+TEST(Evaluate, asks_a_model_of_clips_about_clips) {
+    const Vocabulary v = scene_vocabulary();
+    ModelShape shape = small_shape(v.size());
+    shape.frames = world::kClipFrames;
+    shape.grid = world::kClipSide;
+    Model model(shape);
+    EvaluationPlan plan;
+    plan.scenes = 2;
+    plan.frames = world::kClipFrames;
+    for (const int frame : {-1, 4}) {
+        plan.only_frame = frame;
+        std::vector<int> groups;
+        evaluate(model, v, plan, [&](const Prediction& p) { groups.push_back(p.group); });
+        EXPECT_EQ(groups, (std::vector<int>{0, 1}));
     }
 }
 

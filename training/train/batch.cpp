@@ -1,10 +1,12 @@
 #include "train/batch.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "train/stray_words.h"
+#include "train/text_writer.h"
+#include "world/clip_labels.h"
 #include "world/compose.h"
+#include "world/compose_clip.h"
 #include "world/labels.h"
 #include "world/painter.h"
 #include "world/random.h"
@@ -52,135 +54,14 @@ void append_targets(const world::Scene& scene, const world::Canvas& canvas, int 
     targets.present.push_back(present);
 }
 
-class TextWriter {
-   public:
-    TextWriter(TextBatch& batch, const Vocabulary& vocabulary)
-        : batch_(batch), vocabulary_(vocabulary), first_(static_cast<int>(batch.tokens.size())) {}
-
-    // The start of the prompt and the visual tokens; everything later sees it.
-    void prefix(int first_feature_row, int visual) {
-        push(Vocabulary::kBegin);
-        for (const int id : vocabulary_.encode(kBeforeImage)) push(id);
-        for (int i = 0; i < visual; ++i) push(TextBatch::kVisual - (first_feature_row + i));
-        shared_ = next_;
+void append_clip_targets(const world::Clip& clip, int frame, AuxTargets& targets) {
+    const auto labels = world::label_clip_patches(clip, frame);
+    auto patch = targets.patches.end() - std::ssize(labels);
+    for (const world::ClipPatchLabels& l : labels) {
+        const std::uint8_t list[] = {l.event, l.way, l.frame, l.blinks, l.before, l.later, l.actor};
+        std::ranges::copy(list, patch++->begin() + kClipGroup);
     }
-
-    void question(const world::Question& q, int number, bool chained, bool newline,
-                  const AnswerStart& start) {
-        if (!chained) next_ = shared_;
-        const char* before = chained && here() > shared_ ? kBeforeLaterQuestion : kBeforeQuestion;
-        const char* after = newline ? kAfterQuestionNewline : kAfterQuestion;
-        begin_ = chained ? shared_ : here();
-        const int row = static_cast<int>(batch_.tokens.size());
-        const std::vector<int> prompt = vocabulary_.encode(before + q.text + after);
-        for (const int id : prompt) push(id);
-        const auto row_of = [&](std::size_t end) {
-            return row + token_at(prompt, std::strlen(before) + end);
-        };
-        for (const world::Mention& mention : q.mentions) {
-            batch_.mentions.push_back({row_of(mention.end), label(mention)});
-            // Early in the decoder the question's end knows its single words only.
-            if (mention.end < q.text.size()) batch_.early_mentions.push_back(batch_.mentions.back());
-        }
-        const world::Setting setting =
-            q.class_id == kProbeClass ? world::Setting::None : world::setting_of(q.form);
-        if (setting != world::Setting::None)
-            batch_.early_mentions.push_back({row_of(q.text.size()), label(setting)});
-        if (q.mentions.size() == 2 && q.mentions[0].item >= 0 && q.mentions[1].item >= 0 &&
-            q.mentions[0].item != q.mentions[1].item)
-            batch_.relations.push_back({batch_.mentions.back().row, apart(q.mentions[0], q.mentions[1])});
-        std::vector<int> answer = vocabulary_.encode(" " + q.answer);
-        answer.push_back(Vocabulary::kEnd);
-        if (number == start.question) {
-            answer = start.tokens;
-            answer.push_back(Vocabulary::kPad);  // a row for the next token; its target is unused
-        }
-        for (const int id : answer) {
-            batch_.targets.push_back({static_cast<int>(batch_.tokens.size()) - 1, id, number});
-            push(id);
-        }
-        batch_.question_class.push_back(q.class_id);
-    }
-
-    // What the picture's mentions are told apart by.
-    void picture(const world::Scene& scene, int row0, int column0) {
-        scene_ = &scene;
-        row0_ = row0;
-        column0_ = column0;
-    }
-
-    void finish() { batch_.pictures.push_back({first_, here()}); }
-
-   private:
-    int here() const { return static_cast<int>(batch_.tokens.size()) - first_; }
-
-    // The token that holds the last of the first `bytes` bytes.
-    int token_at(const std::vector<int>& tokens, std::size_t bytes) const {
-        std::size_t end = 0;
-        for (std::size_t i = 0; i < tokens.size(); ++i) {
-            end += vocabulary_.decode({tokens[i]}).size();
-            if (end >= bytes) return static_cast<int>(i);
-        }
-        return static_cast<int>(tokens.size()) - 1;
-    }
-
-    std::array<float, 2> apart(const world::Mention& first, const world::Mention& second) const {
-        const world::Item& a = scene_->items[static_cast<std::size_t>(first.item)];
-        const world::Item& b = scene_->items[static_cast<std::size_t>(second.item)];
-        constexpr float kHalf = world::kPatch * world::kFullSide / 2.0F;
-        return {(a.y - b.y) / kHalf, (a.x - b.x) / kHalf};
-    }
-
-    MentionLabels label(world::Setting setting) const {
-        MentionLabels labels;
-        labels.fill(kNotAsked);
-        if (setting == world::Setting::Place)
-            labels[kPlaceGroup] = static_cast<std::uint8_t>(scene_->place);
-        else
-            labels[kSkyGroup] = static_cast<std::uint8_t>(scene_->sky);
-        return labels;
-    }
-
-    MentionLabels label(const world::Mention& mention) const {
-        MentionLabels labels;
-        labels.fill(kNotAsked);
-        labels[kCountGroup] = static_cast<std::uint8_t>(std::min(mention.count, kMentionCounts - 1));
-        if (mention.item < 0) return labels;
-        const world::Item& item = scene_->items[static_cast<std::size_t>(mention.item)];
-        const world::PatchLabels seen = world::labels_of(item);
-        const auto row = static_cast<std::uint8_t>(row0_ + static_cast<int>(item.y) / world::kPatch);
-        const auto column = static_cast<std::uint8_t>(column0_ + static_cast<int>(item.x) / world::kPatch);
-        labels[kRowGroup] = row;
-        labels[kColumnGroup] = column;
-        labels[kThingGroup] = seen.thing;
-        labels[kColourGroup] = seen.colour;
-        if (item.kind == world::Kind::Shape) {
-            labels[kSizeGroup] = seen.size;
-            labels[kTextureGroup] = seen.texture;
-        }
-        if (item.kind == world::Kind::Sign)
-            for (std::size_t i = 0; i < item.text.size(); ++i)
-                labels[kGlyphGroup + i] = world::glyph_label(item.text[i]);
-        return labels;
-    }
-
-    void push(int token) {
-        const int row = here();
-        const bool in_prefix = shared_ == 0;
-        batch_.tokens.push_back(token);
-        batch_.positions.push_back(next_++);
-        batch_.masks.push_back(in_prefix ? RowMask{row + 1, row + 1} : RowMask{shared_, begin_});
-    }
-
-    TextBatch& batch_;
-    const Vocabulary& vocabulary_;
-    int first_;
-    int next_ = 0;    // rotary position
-    int shared_ = 0;  // length of the prefix, 0 while writing it
-    int begin_ = 0;   // first row of the own question
-    const world::Scene* scene_ = nullptr;
-    int row0_ = 0, column0_ = 0;  // of the picture in the position table
-};
+}
 
 std::vector<world::Question> make_probes(const world::Scene& scene, int row0, int column0, int count,
                                          world::Random& rng) {
@@ -235,6 +116,44 @@ std::vector<world::Question> make_counts(const world::Scene& scene, int count, w
     return questions;
 }
 
+// Clips fill the whole position table of their model; auxiliary labels count rows and columns as the still
+// model's table did, whose middle theirs was.
+void make_clip_batch(const BatchPlan& plan, const Vocabulary& vocabulary, Batch& batch,
+                     const AnswerStart& start) {
+    constexpr int kRows = world::kClipFrames * (world::kClipSide * world::kClipSide + 1);
+    batch.pictures.frames = batch.targets.frames = world::kClipFrames;
+    batch.pictures.pictures = batch.targets.pictures = plan.pictures * world::kClipFrames;
+    batch.pictures.side = batch.targets.side = world::kClipSide;
+    for (int p = 0; p < plan.pictures; ++p) {
+        const std::uint64_t index = plan.first_index + static_cast<std::uint64_t>(p);
+        const world::Clip clip = world::compose_clip(plan.split, plan.seed, index);
+        const std::vector<world::Canvas> frames = world::paint_clip(clip);
+        for (int f = 0; f < world::kClipFrames; ++f) {
+            const int frame = plan.only_frame < 0 ? f : plan.only_frame;
+            const world::Canvas& canvas = frames[static_cast<std::size_t>(frame)];
+            batch.pictures.first_row.push_back(0);
+            batch.pictures.first_column.push_back(0);
+            append_patches(canvas, world::kClipSide, batch.pictures.patches);
+            append_targets(world::scene_at(clip, frame), canvas, kClipCorner, kClipCorner, batch.targets);
+            append_clip_targets(clip, frame, batch.targets);
+        }
+        world::Random rng(world::mix_seed(world::mix_seed(plan.seed, index), 0x0ff5e8));
+        const bool even = plan.form_weights == kEvenForms;
+        TextWriter writer(batch.text, vocabulary);
+        writer.clip(clip);
+        writer.prefix(p * kRows, kRows);
+        for (world::ClipQuestion& q :
+             world::ask_about_clip(clip, plan.questions, even ? nullptr : &plan.form_weights)) {
+            if (plan.stray_share > 0 && rng.chance(plan.stray_share)) add_stray_words(q.said, rng);
+            writer.question(q.said, static_cast<int>(batch.questions.size()), static_cast<int>(q.form), false,
+                            rng.chance(plan.newline_share), start);
+            batch.question_picture.push_back(p);
+            batch.questions.push_back(std::move(q.said));
+        }
+        writer.finish();
+    }
+}
+
 }  // namespace
 
 void Batch::clear() {
@@ -247,6 +166,10 @@ void Batch::clear() {
 
 void make_batch(const BatchPlan& plan, const Vocabulary& vocabulary, Batch& batch, const AnswerStart& start) {
     batch.clear();
+    if (plan.frames > 1) {
+        make_clip_batch(plan, vocabulary, batch, start);
+        return;
+    }
     batch.pictures.pictures = batch.targets.pictures = plan.pictures;
     batch.pictures.side = batch.targets.side = plan.side;
     const int area = plan.side * plan.side;
@@ -278,7 +201,7 @@ void make_batch(const BatchPlan& plan, const Vocabulary& vocabulary, Batch& batc
                 questions.push_back(std::move(*extra));
         for (world::Question& q : questions) {
             if (plan.stray_share > 0 && rng.chance(plan.stray_share)) add_stray_words(q, rng);
-            writer.question(q, static_cast<int>(batch.questions.size()), chained,
+            writer.question(q, static_cast<int>(batch.questions.size()), q.class_id, chained,
                             rng.chance(plan.newline_share), start);
             batch.question_picture.push_back(p);
             batch.questions.push_back(std::move(q));

@@ -3,6 +3,7 @@
 
 #include "model/model.h"
 #include "text/bpe.h"
+#include "world/clip_questions.h"
 #include "world/questions.h"
 #include "world/scene.h"
 
@@ -22,20 +23,27 @@ inline constexpr const char* kAfterQuestion = " ASSISTANT:";
 inline constexpr const char* kAfterQuestionNewline = "\nASSISTANT:";
 
 inline constexpr world::ClassWeights kEvenWeights = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+inline constexpr world::ClipWeights kEvenForms = {1, 1, 1, 1, 1, 1, 1, 1, 0};
 
 // The class of probes: "Columns of the star and the sign?" with the patch columns of their centres in the
 // position table. They teach the decoder to fetch the positions of named things, which relations are built
 // on; no split has them.
 inline constexpr int kProbeClass = -1;
 
+// Row and column of a clip's first patch as auxiliary labels count them.
+inline constexpr int kClipCorner = (world::kFullSide - world::kClipSide) / 2;
+
 struct BatchPlan {
     world::Split split = world::Split::Train;
     std::uint64_t seed = 0;
     std::uint64_t first_index = 0;
     int pictures = 0;
+    int frames = 1;       // 8: `pictures` clips of 8 x 8 patches
+    int only_frame = -1;  // show this frame of a clip in place of all: what one picture tells
     int side = 8;
     int questions = 5;
     world::ClassWeights class_weights = kEvenWeights;
+    world::ClipWeights form_weights = kEvenForms;
     int probes = 0;           // training-only questions about positions, per picture
     int sides = 0;            // extra questions about left and right, per picture
     int counts = 0;           // questions that count any group of shapes, per picture

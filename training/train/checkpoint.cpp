@@ -9,7 +9,7 @@
 namespace clasp::training {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x434c5432;  // "CLT2"
+constexpr std::uint32_t kMagic = 0x434c5433;  // "CLT3"
 constexpr std::uint64_t kLongest = std::uint64_t{1} << 32;
 
 class Writer {

@@ -31,14 +31,16 @@ Accuracy evaluate(Model& model, const Vocabulary& vocabulary, const EvaluationPl
                   const std::function<void(const Prediction&)>& each) {
     Accuracy accuracy;
     Batch batch;
-    int id = 0;
+    int id = plan.first * plan.questions_per_scene;
     for (int i = 0; i < plan.scenes; ++i) {
         BatchPlan one;
         one.split = plan.split;
         one.seed = plan.seed;
-        one.first_index = static_cast<std::uint64_t>(i);
+        one.first_index = static_cast<std::uint64_t>(plan.first + i);
         one.pictures = 1;
         one.side = plan.side;
+        one.frames = plan.frames;
+        one.only_frame = plan.only_frame;
         one.questions = plan.questions_per_scene;
         make_batch(one, vocabulary, batch);
         AuxScores aux;
@@ -47,6 +49,7 @@ Accuracy evaluate(Model& model, const Vocabulary& vocabulary, const EvaluationPl
         // Copies, because a greedy answer makes batches of its own.
         const std::vector<world::Question> questions = batch.questions;
         const std::vector<bool> exact = scores.is_exact;
+        const std::vector<int> groups = batch.text.question_class;
         std::vector<int> first(questions.size(), -1);
         for (std::size_t t = 0; t < batch.text.targets.size(); ++t) {
             int& slot = first[static_cast<std::size_t>(batch.text.targets[t].question)];
@@ -58,14 +61,16 @@ Accuracy evaluate(Model& model, const Vocabulary& vocabulary, const EvaluationPl
             prediction.question = &questions[q];
             prediction.correct = exact[q];
             prediction.text = questions[q].answer;
-            if (!exact[q]) {
+            if (!exact[q]) prediction.text.clear();
+            if (!exact[q] && plan.wants_text) {
                 const std::string text =
                     greedy_answer(model, vocabulary, one, static_cast<int>(q), {first[q]});
                 prediction.text = text.starts_with(' ') ? text.substr(1) : text;
             }
-            const auto class_id = static_cast<std::size_t>(questions[q].class_id);
-            ++accuracy.trials[class_id];
-            accuracy.hits[class_id] += exact[q] ? 1 : 0;
+            prediction.group = groups[q];
+            const auto group = static_cast<std::size_t>(groups[q]);
+            ++accuracy.trials[group];
+            accuracy.hits[group] += exact[q] ? 1 : 0;
             each(prediction);
         }
     }

@@ -16,6 +16,7 @@
 #include "train/checkpoint.h"
 #include "train/compare_answers.h"
 #include "train/evaluate.h"
+#include "world/clip_questions.h"
 #include "world/write_scenes.h"
 
 namespace clasp::training {
@@ -29,16 +30,19 @@ int fail(const Status& status) {
 int usage() {
     std::fprintf(
         stderr,
-        "usage: clasp-train-eval CHECKPOINT|FOLDER [--split test] [--count 900] [--seed 1] "
-        "[--questions 1] [--side 24] [--threads 1] [--out FILE.jsonl] [--against RESULTS.jsonl]\n"
-        "  FOLDER     holds an exported pair of GGUF files, as models does\n"
+        "usage: clasp-train-eval CHECKPOINT|FOLDER [--split test] [--count 900] [--first 0] [--seed 1] "
+        "[--questions 1] [--side 24] [--threads 1] [--name clasp-tiny] [--frame -1] [--out FILE.jsonl] "
+        "[--against RESULTS.jsonl]\n"
+        "  FOLDER     holds an exported pair of GGUF files, as models does, named NAME.gguf and\n"
+        "             NAME-mmproj.gguf; a model of clips is asked about clips\n"
+        "  --frame    show a model of clips this one frame (0 to 7) in place of all eight\n"
         "  --against  unpruned answers to the same questions, such as results.jsonl of clasp-vlm eval\n");
     return 2;
 }
 
 // A checkpoint's weights are rounded as the export would; those of exported files are so already.
-Result<ImportedModel> load(const std::string& path) {
-    if (std::filesystem::is_directory(path)) return import_model(path);
+Result<ImportedModel> load(const std::string& path, const std::string& name) {
+    if (std::filesystem::is_directory(path)) return import_model(path, name);
     auto checkpoint = load_checkpoint(path);
     if (!checkpoint) return checkpoint.status();
     round_to_exported(*checkpoint->model);
@@ -51,13 +55,18 @@ void show_progress(int done, int total) {
     std::fprintf(stderr, "\r%d of %d questions%s", done, total, done == total ? "\n" : "");
 }
 
-void print(const Accuracy& accuracy) {
+std::string group_name(bool clips, std::size_t group) {
+    return std::string(clips ? world::name(static_cast<world::ClipForm>(group)) : kClassNames[group]);
+}
+
+void print(const Accuracy& accuracy, bool clips) {
     int hits = 0;
     int trials = 0;
     for (std::size_t c = 0; c < accuracy.hits.size(); ++c) {
         hits += accuracy.hits[c];
         trials += accuracy.trials[c];
-        std::printf("%-34s %5d of %5d  %6.2f %%\n", std::string(kClassNames[c]).c_str(), accuracy.hits[c],
+        if (accuracy.trials[c] == 0) continue;
+        std::printf("%-34s %5d of %5d  %6.2f %%\n", group_name(clips, c).c_str(), accuracy.hits[c],
                     accuracy.trials[c], 100.0 * accuracy.hits[c] / std::max(1, accuracy.trials[c]));
     }
     std::printf("%-34s %5d of %5d  %6.2f %%\n", "all", hits, trials, 100.0 * hits / std::max(1, trials));
@@ -82,6 +91,7 @@ int run(int argc, char** argv) {
     int threads = 1;
     std::string out;
     std::string against;
+    std::string name = kStillName;
     for (int i = 2; i < argc; i += 2) {
         const std::string key = argv[i];
         const char* value = argv[i + 1];
@@ -91,12 +101,18 @@ int run(int argc, char** argv) {
             plan.split = *split;
         } else if (key == "--count")
             plan.scenes = std::atoi(value);
+        else if (key == "--first")
+            plan.first = std::atoi(value);
         else if (key == "--seed")
             plan.seed = std::strtoull(value, nullptr, 10);
         else if (key == "--questions")
             plan.questions_per_scene = std::atoi(value);
         else if (key == "--side")
             plan.side = std::atoi(value);
+        else if (key == "--frame")
+            plan.only_frame = std::atoi(value);
+        else if (key == "--name")
+            name = value;
         else if (key == "--threads")
             threads = std::atoi(value);
         else if (key == "--out")
@@ -106,12 +122,15 @@ int run(int argc, char** argv) {
         else
             return usage();
     }
-    if (plan.scenes < 1 || plan.questions_per_scene < 1 || threads < 1 || plan.side < 8 ||
-        plan.side > world::kFullSide)
+    if (plan.first < 0 || plan.scenes < 1 || plan.questions_per_scene < 1 || threads < 1 || plan.side < 8 ||
+        plan.side > world::kFullSide || plan.only_frame < -1 || plan.only_frame >= world::kClipFrames)
         return usage();
     openblas_set_num_threads(threads);
-    const auto trained = load(argv[1]);
+    const auto trained = load(argv[1], name);
     if (!trained) return fail(trained.status());
+    plan.wants_text = !out.empty() || !against.empty();
+    plan.frames = trained->model->shape().frames;
+    const bool clips = plan.frames > 1;
     AnswersById theirs;
     if (!against.empty()) {
         auto read = read_answers(against);
@@ -121,22 +140,24 @@ int run(int argc, char** argv) {
     std::ofstream file;
     if (!out.empty()) file.open(out);
     AnswersById ours;
+    int answered = 0;
     const Accuracy accuracy = evaluate(*trained->model, trained->vocabulary, plan, [&](const Prediction& p) {
         ours[std::to_string(p.question_id)] = p.text;
-        show_progress(p.question_id + 1, plan.scenes * plan.questions_per_scene);
+        show_progress(++answered, plan.scenes * plan.questions_per_scene);
         if (!file.is_open()) return;
         base::Json line;
         line["question_id"] = p.question_id;
         line["text"] = p.text;
         line["answer"] = p.question->answer;
         line["class_id"] = p.question->class_id;
-        line["form"] = world::name(p.question->form);
+        line["form"] =
+            clips ? world::name(static_cast<world::ClipForm>(p.group)) : world::name(p.question->form);
         line["question"] = p.question->text;
         line["correct"] = p.correct;
         file << base::dump_json(line) << '\n';
     });
     if (!out.empty() && !file) return fail({Code::Unavailable, "cannot write " + out});
-    print(accuracy);
+    print(accuracy, clips);
     if (!against.empty()) return report(compare_answers(ours, theirs));
     return 0;
 }

@@ -14,6 +14,13 @@ void add_scores(const MentionScores& from, MentionScores& to) {
     }
 }
 
+static_assert(world::kClipForms + 1 == world::kClasses);
+
+std::string group_name(const Phase& phase, int group) {
+    return std::string(phase.frames > 1 ? world::name(static_cast<world::ClipForm>(group))
+                                        : world::class_name(group));
+}
+
 }  // namespace
 
 void TrainingLog::add(const Batch& batch, const AuxScores& aux, const AnswerScores& answers) {
@@ -63,6 +70,7 @@ void TrainingLog::write(const RunState& state, const Phase& phase, float rate, f
         const std::string_view group = i < kAuxGroups.size()    ? kAuxGroups[i].name
                                        : i == kAuxGroups.size() ? "place"
                                                                 : "sky";
+        if (aux_trials_[i] == 0) continue;
         std::fprintf(file, "%s\"%s\":%.3f", i == 0 ? "" : ",", std::string(group).c_str(),
                      share(aux_hits_[i], aux_trials_[i]));
     }
@@ -71,18 +79,18 @@ void TrainingLog::write(const RunState& state, const Phase& phase, float rate, f
         if (scores->trials[kCountGroup] == 0) continue;
         std::fprintf(file, "},\"%s\":{", name);
         for (std::size_t i = 0; i < kMentionGroups.size(); ++i)
-            std::fprintf(file, "%s\"%s\":%.3f", i == 0 ? "" : ",",
-                         std::string(kMentionGroups[i].name).c_str(),
-                         share(scores->hits[i], scores->trials[i]));
+            if (scores->trials[i] > 0)
+                std::fprintf(file, "%s\"%s\":%.3f", i == 0 ? "" : ",",
+                             std::string(kMentionGroups[i].name).c_str(),
+                             share(scores->hits[i], scores->trials[i]));
     }
     std::fprintf(file, "},\"exact\":{");
     for (int c = 0; c < world::kClasses; ++c)
-        std::fprintf(file, "%s\"%s\":%.3f", c == 0 ? "" : ",", std::string(world::class_name(c)).c_str(),
+        std::fprintf(file, "%s\"%s\":%.3f", c == 0 ? "" : ",", group_name(phase, c).c_str(),
                      share(hits_[static_cast<std::size_t>(c)], trials_[static_cast<std::size_t>(c)]));
     std::fprintf(file, "},\"loss\":{");
     for (std::size_t c = 0; c < trials_.size(); ++c)
-        std::fprintf(file, "%s\"%s\":%.3f", c == 0 ? "" : ",",
-                     std::string(world::class_name(static_cast<int>(c))).c_str(),
+        std::fprintf(file, "%s\"%s\":%.3f", c == 0 ? "" : ",", group_name(phase, static_cast<int>(c)).c_str(),
                      class_loss_[c] / static_cast<double>(std::max(1L, trials_[c])));
     std::fprintf(file, "}}\n");
     std::fclose(file);

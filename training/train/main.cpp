@@ -14,7 +14,9 @@
 #include <thread>
 #include <vector>
 
+#include "gguf/export_model.h"
 #include "gguf/import_model.h"
+#include "model/take_over.h"
 #include "nn/muon.h"
 #include "train/batch.h"
 #include "train/checkpoint.h"
@@ -34,9 +36,10 @@ struct Options {
     std::string recipe = "training/recipe.txt";
     std::string folder;
     int threads = 1;
-    std::string from;            // an exported pair to start with
-    std::string after;           // the phase that made it
-    std::uint64_t pictures = 0;  // pictures it has seen
+    std::string from;               // an exported pair to start with
+    std::string name = kStillName;  // of that pair
+    std::string after;              // the phase that made it; empty: the recipe's first is to come
+    std::uint64_t pictures = 0;     // pictures it has seen
 };
 
 volatile std::sig_atomic_t stop_requested = 0;
@@ -94,14 +97,21 @@ class Trainer {
     Status save() { return save_checkpoint(folder_ + "/last.ckpt", state_, vocabulary_, *model_); }
 
     void fit_depth(const Phase& phase) {
-        ModelShape shape = model_->shape();
-        if (shape.vision_blocks == phase.vision_blocks && shape.decoder_blocks == phase.decoder_blocks)
-            return;
+        const ModelShape& old = model_->shape();
+        ModelShape shape = old;
         shape.vision_blocks = phase.vision_blocks;
         shape.decoder_blocks = phase.decoder_blocks;
-        auto deeper = std::make_unique<Model>(shape);
-        grow(*model_, *deeper);
-        model_ = std::move(deeper);
+        if (phase.frames > 1) {
+            shape.frames = phase.frames;
+            shape.grid = phase.side;
+        }
+        if (shape == old) return;
+        auto changed = std::make_unique<Model>(shape);
+        if (shape.frames == old.frames)
+            grow(*model_, *changed);
+        else
+            take_over(*model_, *changed);
+        model_ = std::move(changed);
     }
 
     Status run_phase(const Phase& phase) {
@@ -179,6 +189,8 @@ class Trainer {
         plan.counts = phase.counts;
         plan.sides = phase.sides;
         plan.class_weights = phase.class_weights;
+        plan.frames = phase.frames;
+        plan.form_weights = phase.form_weights;
         return plan;
     }
 
@@ -195,6 +207,7 @@ class Trainer {
             relations += part.batch.text.relations.size();
         }
         Model::Weights weights;
+        weights.tower = phase.tower != 0;
         weights.aux = phase.aux / static_cast<float>(parts_.size());
         if (phase.questions > 0) weights.answer_token = 1.0F / static_cast<float>(answer_tokens);
         if (mentions > 0) weights.mention = phase.mention / static_cast<float>(mentions);
@@ -267,9 +280,9 @@ int usage(const char* problem) {
     std::fprintf(
         stderr,
         "clasp-train: %s\nusage: clasp-train [--recipe FILE] [--dir FOLDER] "
-        "[--threads N] [--from FOLDER --after PHASE --pictures N]\n"
-        "  --from  an exported pair of GGUF files to begin with in a --dir without checkpoints: after this\n"
-        "          phase of the recipe, with the picture that follows so many\n",
+        "[--threads N] [--from FOLDER [--name NAME] [--after PHASE] [--pictures N]]\n"
+        "  --from  an exported pair of GGUF files (clasp-tiny, or NAME) to begin with in a --dir without\n"
+        "          checkpoints: after this phase of the recipe, with the picture that follows so many\n",
         problem);
     return 2;
 }
@@ -291,13 +304,13 @@ Result<Checkpoint> first_state(const Options& options, const std::vector<Phase>&
     Checkpoint start;
     if (!options.from.empty()) {
         const auto phase = std::ranges::find(phases, options.after, &Phase::name);
-        if (phase == phases.end())
+        if (!options.after.empty() && phase == phases.end())
             return Status(Code::NotFound, "the recipe has no phase '" + options.after + "'");
-        CLASP_ASSIGN_OR_RETURN(ImportedModel imported, import_model(options.from));
+        CLASP_ASSIGN_OR_RETURN(ImportedModel imported, import_model(options.from, options.name));
         start.vocabulary = std::move(imported.vocabulary);
         start.model = std::move(imported.model);
-        start.state.phase = phase->name;
-        start.state.phase_step = phase->steps;
+        start.state.phase = options.after;
+        start.state.phase_step = options.after.empty() ? 0 : phase->steps;
         start.state.pictures = options.pictures;
         return start;
     }
@@ -324,6 +337,8 @@ int run(int argc, char** argv) {
             options.threads = std::atoi(argv[i + 1]);
         else if (key == "--from")
             options.from = argv[i + 1];
+        else if (key == "--name")
+            options.name = argv[i + 1];
         else if (key == "--after")
             options.after = argv[i + 1];
         else if (key == "--pictures")
@@ -332,7 +347,7 @@ int run(int argc, char** argv) {
             return usage(("unknown option " + key).c_str());
     }
     if (options.threads < 1) return usage("--threads must be a positive number");
-    if (options.from.empty() != options.after.empty()) return usage("--from and --after go together");
+    if (options.from.empty() && !options.after.empty()) return usage("--after needs --from");
     openblas_set_num_threads(1);  // threads share a batch, not a product
     std::error_code error;
     std::filesystem::create_directories(options.folder, error);

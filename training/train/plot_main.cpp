@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "draw/plot.h"
 #include "draw/png_writer.h"
+#include "world/clip_questions.h"
 #include "world/scene.h"
 
 namespace clasp::training {
@@ -22,12 +23,21 @@ Status save(const std::vector<draw::LineSeries>& series, const draw::PlotLabels&
     return draw::write_png(canvas.image(), path);
 }
 
+// One series per class, or per form if the log is that of a model of clips.
+std::vector<draw::LineSeries> empty_series(const base::Json& exact) {
+    const auto form = [](int i) { return std::string(world::name(static_cast<world::ClipForm>(i))); };
+    const bool is_of_clips = exact[form(0)].get<double>().has_value();
+    std::vector<draw::LineSeries> series;
+    for (int i = 0; i < (is_of_clips ? world::kClipForms : world::kClasses); ++i)
+        series.push_back({is_of_clips ? form(i) : std::string(world::class_name(i)), {}});
+    return series;
+}
+
 int run(const std::string& log, const std::string& folder) {
     std::ifstream file(log);
     if (!file) return fail({Code::NotFound, "cannot read the log " + log});
     std::vector<draw::LineSeries> losses = {{"answers", {}}, {"auxiliary", {}}};
     std::vector<draw::LineSeries> exact;
-    for (int c = 0; c < world::kClasses; ++c) exact.push_back({std::string(world::class_name(c)), {}});
     for (std::string line; std::getline(file, line);) {
         const auto json = base::parse_json(line, {});
         if (!json) return fail({Code::Corrupt, "the log " + log + " has a broken line"});
@@ -36,6 +46,7 @@ int run(const std::string& log, const std::string& folder) {
         losses[1].points.push_back({at, number((*json)["aux_loss"])});
         if (number((*json)["answer_loss"]) <= 0) continue;  // the tower learns alone
         losses[0].points.push_back({at, number((*json)["answer_loss"])});
+        if (exact.empty()) exact = empty_series((*json)["exact"]);
         for (auto& series : exact)
             series.points.push_back({at, 100.0 * number((*json)["exact"][series.label])});
     }

@@ -14,6 +14,8 @@ bool set_field(Phase& phase, const std::string& key, const std::string& text) {
     std::istringstream in(text);
     const auto read = [&](auto& field) { return static_cast<bool>(in >> field) && in.eof(); };
     if (key == "side") return read(phase.side);
+    if (key == "frames")
+        return read(phase.frames) && (phase.frames == 1 || phase.frames == world::kClipFrames);
     if (key == "vision") return read(phase.vision_blocks);
     if (key == "decoder") return read(phase.decoder_blocks);
     if (key == "steps") return read(phase.steps);
@@ -33,14 +35,17 @@ bool set_field(Phase& phase, const std::string& key, const std::string& text) {
     if (key == "relation") return read(phase.relation);
     if (key == "heads_only")
         return read(phase.heads_only) && (phase.heads_only == 0 || phase.heads_only == 1);
-    if (key == "classes") {
-        for (float& weight : phase.class_weights) {
+    const auto read_weights = [&](auto& weights) {
+        for (float& weight : weights) {
             char comma = ',';
-            if (&weight != phase.class_weights.data() && !(in >> comma)) return false;
+            if (&weight != weights.data() && !(in >> comma)) return false;
             if (comma != ',' || !(in >> weight) || weight < 0) return false;
         }
         return in.eof();
-    }
+    };
+    if (key == "tower") return read(phase.tower) && (phase.tower == 0 || phase.tower == 1);
+    if (key == "classes") return read_weights(phase.class_weights);
+    if (key == "forms") return read_weights(phase.form_weights);
     if (key == "probes") return read(phase.probes);
     if (key == "counts") return read(phase.counts);
     if (key == "sides") return read(phase.sides);

@@ -11,7 +11,8 @@ namespace clasp::training {
 
 struct Phase {
     std::string name;
-    int side = 8;  // patches per picture side
+    int side = 8;    // patches per picture side
+    int frames = 1;  // 8: clips instead of pictures (side must be 8)
     int vision_blocks = 12;
     int decoder_blocks = 8;
     int steps = 0;
@@ -25,8 +26,10 @@ struct Phase {
     float mention = 0.0F;     // weight of the loss on what questions mention
     float early = 0.0F;       // the same, for the heads at the decoder's start
     float relation = 0.0F;    // weight of the loss on how far two mentioned things are apart
+    int tower = 1;            // 0: the tower stays as it is, which costs a third less
     int heads_only = 0;       // 1: only the auxiliary heads learn, as after a start from exported files
     world::ClassWeights class_weights = kEvenWeights;  // of the questions, by class
+    world::ClipWeights form_weights = kEvenForms;      // the same of clips, by form
     int sides = 0;                                     // extra questions about left and right, per picture
     int counts = 0;                                    // questions that count any group, per picture
     int probes = 0;                                    // training-only questions about positions, per picture

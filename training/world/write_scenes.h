@@ -7,6 +7,7 @@
 
 #include "clasp/status.h"
 #include "world/canvas.h"
+#include "world/clip_questions.h"
 #include "world/questions.h"
 #include "world/scene.h"
 
@@ -32,6 +33,10 @@ Result<Split> parse_split(std::string_view text);
 // image, text, class_id, class, answer, template, test_only_phrasing and LLaVA's conversations. Makes the
 // folder if it is not there; the question file appears last and whole.
 Result<WriteReport> write_scenes(const std::filesystem::path& folder, const WriteOptions& options);
+
+// The same for moving scenes: DIR/clips/000000.png ..., animated PNG files of eight frames. Scene i asks
+// first in the form i % kClipForms.
+Result<WriteReport> write_clips(const std::filesystem::path& folder, const WriteOptions& options);
 
 Status write_png(const std::filesystem::path& path, const Canvas& canvas);
 
