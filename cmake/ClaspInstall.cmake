@@ -9,7 +9,7 @@ install(EXPORT clasp-targets NAMESPACE clasp:: DESTINATION ${clasp_config_dir})
 
 # A list of its own, so that users of the core need neither the codecs nor llama.cpp.
 if(TARGET clasp_engine)
-    install(TARGETS clasp_engine clasp_image clasp_request EXPORT clasp-engine-targets
+    install(TARGETS clasp_engine clasp_image clasp_request clasp_video EXPORT clasp-engine-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
     install(EXPORT clasp-engine-targets NAMESPACE clasp:: DESTINATION ${clasp_config_dir})

@@ -1,18 +1,12 @@
 // Any bytes as an .npy file: refused with a message, or read, and then what is written reads back the same.
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 
 #include "base/file.h"
 #include "base/npy.h"
+#include "require.h"
 
-namespace {
-
-void require(bool condition) {
-    if (!condition) std::abort();
-}
-
-}  // namespace
+using clasp::fuzz::require;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const auto array = clasp::base::parse_npy({reinterpret_cast<const std::byte*>(data), size});

@@ -1,17 +1,11 @@
 // Any bytes as a policy file: refused with a message, or a valid policy that survives a round trip.
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 
 #include "clasp/policy.h"
+#include "require.h"
 
-namespace {
-
-void require(bool condition) {
-    if (!condition) std::abort();
-}
-
-}  // namespace
+using clasp::fuzz::require;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const auto policy = clasp::parse_policy({reinterpret_cast<const char*>(data), size});

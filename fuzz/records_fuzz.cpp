@@ -2,18 +2,16 @@
 // chooses. What is read is written and read again the same.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "eval/results_file.h"
 #include "eval/run_folder.h"
+#include "require.h"
 
 namespace {
 
-void require(bool condition) {
-    if (!condition) std::abort();
-}
+using clasp::fuzz::require;
 
 void fuzz_run(std::string_view text) {
     const auto run = clasp::eval::parse_run(text);

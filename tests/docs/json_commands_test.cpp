@@ -132,6 +132,8 @@ TEST_F(JsonOutput, OfTrainingTheRouter) {
 TEST_F(JsonOutput, OfScenes) {
     expect_listed("scenes", {"scenes", "--split", "test", "--count", "3", "--out", path("scenes")});
     expect_lines_listed("scenes", path("scenes/questions.jsonl"));
+    expect_listed("scenes", {"scenes", "--video", "--split", "test", "--count", "8", "--out", path("clips")});
+    expect_lines_listed("scenes", path("clips/questions.jsonl"));
 }
 
 TEST_F(JsonOutput, OfScoredAnswers) {

@@ -109,6 +109,9 @@ TEST_F(JsonOfModels, Ask) {
         words.insert(words.end(), options.begin(), options.end());
         expect_listed("ask", run(words));
     }
+    const std::string clip = std::string(test::source_dir()) + "/tests/data/images/anim_tiny.gif";
+    expect_listed("ask", run({"ask", clip, kQuestion, "-m", "tiny", "--frames", "1"}));
+    expect_listed("ask", run({"ask", clip, clip, kQuestion, "-m", "tiny", "--frames", "1", "--vanilla"}));
 }
 
 TEST_F(JsonOfModels, Compare) {
@@ -139,6 +142,8 @@ TEST_F(JsonOfModels, Inspect) {
     expect_listed("inspect", run({"inspect", path("bare.gguf")}));
     const std::string internvl = std::string(test::source_dir()) + "/fuzz/seeds/mmproj/internvl-tiny.gguf";
     expect_listed("inspect", run({"inspect", internvl, "--image", "640x480", "--max-tiles", "3"}));
+    const std::string video = std::string(test::source_dir()) + "/fuzz/seeds/mmproj/videollava-tiny.gguf";
+    expect_listed("inspect", run({"inspect", video}));
     expect_listed("inspect", run({"inspect", text, "--mmproj", text}, 1));
 }
 

@@ -26,9 +26,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-constexpr std::array<std::string_view, 16> kLayers = {
-    "base",  "select", "methods", "fuse",      "route", "policy",  "capi",  "image",
-    "model", "engine", "eval",    "calibrate", "draw",  "request", "serve", "cli"};
+constexpr std::array<std::string_view, 18> kLayers = {
+    "base",  "select", "methods", "fuse", "route",     "policy", "capi",    "image", "video",
+    "model", "engine", "convert", "eval", "calibrate", "draw",   "request", "serve", "cli"};
 constexpr std::string_view kFirstLayerWithGgml = "model";
 
 std::optional<std::size_t> layer_of(std::string_view module) {
@@ -224,21 +224,30 @@ TEST_F(Layering, PrivateHeadersInPublicOnesAndUnknownFoldersAreFound) {
                             HasSubstr("\"helpers\" is not in the list of layers")));
 }
 
-// nlohmann/json costs seconds in every file that includes it: one file reads and writes with it, one test
-// compares with it.
-std::vector<std::string> files_with_nlohmann(const fs::path& root) {
-    std::vector<std::string> found;
+// Headers and sources of all that is written here.
+std::vector<fs::path> code_files(const fs::path& root) {
+    std::vector<fs::path> found;
     for (const char* folder : {"include", "src", "tests", "training", "bench", "fuzz", "examples"}) {
         if (!fs::exists(root / folder)) continue;
         for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
             const fs::path extension = entry.path().extension();
-            if (!entry.is_regular_file() || (extension != ".h" && extension != ".cpp")) continue;
-            const Source source = read_source(root, entry.path());
-            const bool has_it = std::any_of(
-                source.includes.begin(), source.includes.end(),
-                [](const Include& include) { return include.path.find("nlohmann") != std::string::npos; });
-            if (has_it) found.push_back(source.name);
+            if (entry.is_regular_file() && (extension == ".h" || extension == ".cpp"))
+                found.push_back(entry.path());
         }
+    }
+    return found;
+}
+
+// nlohmann/json costs seconds in every file that includes it: one file reads and writes with it, one test
+// compares with it.
+std::vector<std::string> files_with_nlohmann(const fs::path& root) {
+    std::vector<std::string> found;
+    for (const fs::path& path : code_files(root)) {
+        const Source source = read_source(root, path);
+        const bool has_it = std::any_of(
+            source.includes.begin(), source.includes.end(),
+            [](const Include& include) { return include.path.find("nlohmann") != std::string::npos; });
+        if (has_it) found.push_back(source.name);
     }
     return found;
 }
@@ -248,6 +257,30 @@ TEST_F(Layering, OneFileKnowsNlohmann) {
     EXPECT_THAT(files_with_nlohmann(root_), ElementsAre("src/eval/record.cpp"));
     EXPECT_THAT(files_with_nlohmann(test::source_dir()),
                 UnorderedElementsAre("src/base/json_text.cpp", "tests/base/json_test.cpp"));
+}
+
+// As CONTRIBUTING.md has it.
+constexpr std::size_t kMostLines = 600;
+
+std::vector<std::string> files_that_are_too_long(const fs::path& root) {
+    std::vector<std::string> found;
+    for (const fs::path& path : code_files(root)) {
+        std::ifstream file(path);
+        std::string line;
+        std::size_t n_lines = 0;
+        while (std::getline(file, line)) ++n_lines;
+        if (n_lines > kMostLines) found.push_back(fs::relative(path, root).generic_string());
+    }
+    return found;
+}
+
+TEST_F(Layering, NoFileIsLongerThanPromised) {
+    std::string text;
+    for (std::size_t i = 0; i < kMostLines; ++i) text += "//\n";
+    write("src/eval/long.cpp", text);
+    write("src/eval/longer.cpp", text + "//\n");
+    EXPECT_THAT(files_that_are_too_long(root_), ElementsAre("src/eval/longer.cpp"));
+    EXPECT_THAT(files_that_are_too_long(test::source_dir()), IsEmpty());
 }
 
 TEST_F(Layering, TheSourceTreeKeepsTheOrder) {

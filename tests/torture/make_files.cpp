@@ -1,8 +1,9 @@
 // Makes the hostile files of scripts/torture, and the generated seeds of the fuzzers.
-//     clasp_torture_files images|models|seeds DIR
+//     clasp_torture_files images|models|families|seeds DIR
 #include <gguf.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "support/bmp.h"
+#include "support/family_models.h"
 #include "support/image_bombs.h"
 #include "support/random_llama.h"
 #include "support/random_mmproj.h"
@@ -200,13 +202,14 @@ bool write_alignments(const fs::path& folder, const std::string& name, const std
     return true;
 }
 
-bool write_damage(const fs::path& folder, const std::string& name, const std::string& file) {
+bool write_damage(const fs::path& folder, const std::string& name, const std::string& file,
+                  int n_flips = 40) {
     for (const std::size_t percent : {0U, 1U, 5U, 20U, 50U, 90U, 99U}) {
         const std::string cut = file.substr(0, file.size() * percent / 100);
         if (!write(folder / (name + "-cut-" + std::to_string(percent) + ".gguf"), cut)) return false;
     }
     std::uint32_t state = 7;
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < n_flips; ++i) {
         std::string variant = file;
         for (int n = 0; n < 1 + i % 4; ++n) {  // most of the header is within the first kilobytes
             state = state * 1664525U + 1013904223U;
@@ -257,6 +260,51 @@ bool write_models(const fs::path& folder) {
                          {"clip", "mmproj", "mlp", "clip.projector_type", "mm.0.weight"});
 }
 
+// ---- Models of every family ----
+
+// Some tensors of a file, from its first to its last.
+std::vector<std::string> tensors_of(const fs::path& path, std::int64_t n_wanted) {
+    std::vector<std::string> names;
+    const std::unique_ptr<gguf_context, FreeGguf> context(
+        gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = nullptr}));
+    const std::int64_t n = context == nullptr ? 0 : gguf_get_n_tensors(context.get());
+    for (std::int64_t i = 0; i < n_wanted && n > 0; ++i)
+        names.emplace_back(gguf_get_tensor_name(context.get(), i * (n - 1) / (n_wanted - 1)));
+    return names;
+}
+
+// Q8_1, I8 and F64, which cannot be computed with.
+constexpr std::array<std::uint32_t, 3> kTelling = {9, 24, 28};
+
+bool write_variants(const fs::path& folder, const fs::path& source) {
+    constexpr std::int64_t kTensors = 3;
+    constexpr int kFlips = 4;
+    const std::string file = read(source);
+    for (const std::string& tensor : tensors_of(source, kTensors)) {
+        for (const std::uint32_t type : kTelling) {
+            const fs::path path = folder / ("type-" + tensor + "-" + std::to_string(type) + ".gguf");
+            if (!write_type(source, file, tensor, type, path)) return false;
+        }
+    }
+    return write_damage(folder, "damage", file, kFlips);
+}
+
+// A folder for each: both files, and variants of either. libmtmd trusts its files, and says so.
+bool write_families(const fs::path& folder) {
+    for (const std::string& name : family_names()) {
+        const FamilyModel model = family_model(name);
+        if (model.needs_libmtmd) continue;
+        const fs::path place = folder / name;
+        fs::create_directories(place);
+        const bool is_written = write_random_llama((place / "text.gguf").string(), model.text) &&
+                                write(place / "mmproj.gguf", model.vision) &&
+                                write_variants(place / "text", place / "text.gguf") &&
+                                write_variants(place / "vision", place / "mmproj.gguf");
+        if (!is_written) return false;
+    }
+    return write(folder / "picture.bmp", make_bmp(60, 44, [](std::uint32_t i) { return i * 3 / 5 % 256; }));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -266,10 +314,12 @@ int main(int argc, char** argv) {
         is_written = write_images(argv[2]);
     } else if (what == "models") {
         is_written = write_models(argv[2]);
+    } else if (what == "families") {
+        is_written = write_families(argv[2]);
     } else if (what == "seeds") {
         is_written = write_seeds(argv[2]);
     } else {
-        std::fputs("usage: clasp_torture_files images|models|seeds DIR\n", stderr);
+        std::fputs("usage: clasp_torture_files images|models|families|seeds DIR\n", stderr);
         return 2;
     }
     if (!is_written) std::fputs("clasp_torture_files: a file could not be written\n", stderr);
