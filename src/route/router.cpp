@@ -122,7 +122,7 @@ struct Router::State {
         if (n_others == 0) confidence = 1.0f;
         for (float& score : decision.scores) {
             // Where the classifier sees nothing elsewhere, no class has a better claim than another.
-            score = others > 0.0f   ? score * ((1.0f - confidence) / others)
+            score = others > 0.0f  ? score * ((1.0f - confidence) / others)
                     : n_others > 0 ? (1.0f - confidence) / static_cast<float>(n_others)
                                    : 0.0f;
         }
