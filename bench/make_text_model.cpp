@@ -1,6 +1,6 @@
 // Writes a text model of the shape of one that people run, with random weights, for measurements.
-//   clasp_make_text_model OUT.gguf VOCABULARY.gguf [--type q4_0|q8_0|q4_K|f16|f32] [--shape NAME] [--layers
-//   N]
+//   clasp_make_text_model OUT.gguf VOCABULARY.gguf [--type q4_0|q8_0|q4_K|q4_K_M|f16|f32] [--shape NAME]
+//                         [--layers N]
 // NAME: a row of shapes() below. Vocabularies are in the source tree of llama.cpp, such as
 //   $(scripts/build-llama --locate)/source/models/ggml-vocab-llama-spm.gguf
 #include <cstdio>
@@ -113,7 +113,7 @@ int usage(const std::string& problem) {
     std::string names;
     for (const Shape& shape : shapes()) names += std::string(names.empty() ? "" : "|") + shape.name;
     std::fprintf(stderr,
-                 "%s\nusage: clasp_make_text_model OUT.gguf VOCABULARY.gguf [--type q4_0|q8_0|q4_K|f16|f32]"
+                 "%s\nusage: clasp_make_text_model OUT.gguf VOCABULARY.gguf [--type q4_0|q8_0|q4_K|q4_K_M|f16|f32]"
                  " [--shape %s] [--layers N]\n",
                  problem.c_str(), names.c_str());
     return 2;
@@ -135,12 +135,14 @@ bool find_type(const std::string& name, ggml_type& type) {
 int main(int argc, char** argv) {
     if (argc < 3 || argc % 2 != 1) return usage("two file names and pairs of options are needed");
     ggml_type type = GGML_TYPE_Q4_0;
+    bool has_q6_parts = false;
     RandomLlama spec = shapes().front().spec;
     for (int i = 3; i < argc; i += 2) {
         const std::string option = argv[i];
         const std::string value = argv[i + 1];
         if (option == "--type") {
-            if (!find_type(value, type)) return usage("no such type: " + value);
+            has_q6_parts = value == "q4_K_M";
+            if (!find_type(has_q6_parts ? "q4_K" : value, type)) return usage("no such type: " + value);
         } else if (option == "--shape") {
             const Shape* shape = find_shape(value);
             if (shape == nullptr) return usage("no such shape: " + value);
@@ -152,6 +154,8 @@ int main(int argc, char** argv) {
         }
     }
     spec.type = type;
+    spec.has_q6_parts = has_q6_parts;
+    spec.repeats_rows = true;
     spec.vocabulary_file = argv[2];
     if (!clasp::test::write_random_llama(argv[1], spec)) {
         std::fprintf(stderr, "%s could not be written\n", argv[1]);

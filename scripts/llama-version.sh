@@ -66,8 +66,8 @@ LLAMA_OPTIONS=(
 # illegal instruction (Sapphire Rapids). AVX512-FP16: ggml then sums products of F16 matrices in half
 # precision, which costs two to three digits.
 LLAMA_X86_FLAGS=(-mno-amx-tile -mno-amx-int8 -mno-amx-bf16 -mno-avx512fp16)
-# What is built: libraries, the multimodal library (the oracle of the tests) or the two command-line tools of
-# the speed comparison.
+# What is built: libraries, the multimodal library (the oracle of the tests) or the tools that speed is compared
+# with, which read clips through the program ffmpeg.
 LLAMA_LIBRARY_OPTIONS=(-DLLAMA_BUILD_MTMD=OFF -DLLAMA_BUILD_COMMON=OFF -DLLAMA_BUILD_TOOLS=OFF)
 # A static library then waits for nothing that it does not contain: neither ggml nor libllama is compiled for it.
 LLAMA_MTMD_OPTIONS=(-DLLAMA_BUILD_MTMD=ON -DLLAMA_BUILD_COMMON=OFF -DLLAMA_BUILD_TOOLS=OFF -DCMAKE_OPTIMIZE_DEPENDENCIES=ON)
@@ -81,4 +81,5 @@ LLAMA_INSTRUMENTED_OPTIONS=(
     "-DCMAKE_C_FLAGS_RELEASE=-O1 -DNDEBUG"
     "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG"
 )
-LLAMA_TOOL_OPTIONS=(-DLLAMA_BUILD_MTMD=ON -DLLAMA_BUILD_COMMON=ON -DLLAMA_BUILD_TOOLS=ON)
+LLAMA_TOOLS=(llama-bench llama-mtmd-cli llama-server)
+LLAMA_TOOL_OPTIONS=(-DLLAMA_BUILD_MTMD=ON -DLLAMA_BUILD_COMMON=ON -DLLAMA_BUILD_TOOLS=ON -DLLAMA_BUILD_SERVER=ON -DLLAMA_SUBPROCESS=ON -DMTMD_VIDEO=ON)

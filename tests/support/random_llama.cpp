@@ -214,8 +214,16 @@ class Writer {
     }
 
     // A matrix whose output has about `gain` times the size of its input.
-    void add_matrix(const std::string& name, std::int64_t inputs, std::int64_t outputs, float gain) {
-        add(name, spec_.type, inputs, outputs, 0.0F, gain / std::sqrt(static_cast<float>(inputs)));
+    void add_matrix(const std::string& name, std::int64_t inputs, std::int64_t outputs, float gain,
+                    bool may_be_q6 = false) {
+        const ggml_type type = may_be_q6 && spec_.has_q6_parts ? GGML_TYPE_Q6_K : spec_.type;
+        add(name, type, inputs, outputs, 0.0F, gain / std::sqrt(static_cast<float>(inputs)));
+    }
+
+    // llama.cpp's choice of the blocks that get more bits: the first and the last eighth, and every third between.
+    [[nodiscard]] bool has_more_bits(std::int32_t block) const {
+        const std::int32_t eighth = spec_.n_layers / 8;
+        return block < eighth || block >= 7 * spec_.n_layers / 8 || (block - eighth) % 3 == 2;
     }
 
     void add_vector(const std::string& name, std::int64_t n, float mean, float deviation) {
@@ -226,9 +234,10 @@ class Writer {
         // Keeps the size of the hidden states about constant through the blocks.
         const float branch = 1.0F / std::sqrt(2.0F * static_cast<float>(spec_.n_layers));
         const std::int64_t frequencies = (spec_.n_rotated != 0 ? spec_.n_rotated : head()) / 2;
-        add("token_embd.weight", spec_.type, spec_.width, vocabulary_, 0.0F, 1.0F);
+        const bool is_q6 = spec_.has_q6_parts && !spec_.has_own_head;
+        add("token_embd.weight", is_q6 ? GGML_TYPE_Q6_K : spec_.type, spec_.width, vocabulary_, 0.0F, 1.0F);
         add_vector("output_norm.weight", spec_.width, 1.0F, 0.1F);
-        if (spec_.has_own_head) add_matrix("output.weight", spec_.width, vocabulary_, 4.0F);
+        if (spec_.has_own_head) add_matrix("output.weight", spec_.width, vocabulary_, 4.0F, true);
         if (spec_.has_rope_factors)
             add_vector("rope_freqs.weight", frequencies, spec_.rope_factor, 0.3F * spec_.rope_factor);
         if (spec_.long_rope_from != 0) {
@@ -237,12 +246,12 @@ class Writer {
         }
         for (std::int32_t i = 0; i < spec_.n_layers; ++i) {
             const std::string prefix = "blk." + std::to_string(i) + ".";
-            add_attention(prefix, branch);
-            add_feed_forward(prefix, branch);
+            add_attention(prefix, branch, has_more_bits(i));
+            add_feed_forward(prefix, branch, has_more_bits(i));
         }
     }
 
-    void add_attention(const std::string& prefix, float branch) {
+    void add_attention(const std::string& prefix, float branch, bool has_more) {
         const std::int64_t queries = std::int64_t{head()} * spec_.n_heads;
         const std::int64_t keys = std::int64_t{head()} * spec_.n_kv_heads;
         const bool has_qkv_biases = spec_.has_biases || spec_.has_qkv_biases;
@@ -254,7 +263,7 @@ class Writer {
         } else {
             add_matrix(prefix + "attn_q.weight", spec_.width, queries, 1.5F);
             add_matrix(prefix + "attn_k.weight", spec_.width, keys, 1.5F);
-            add_matrix(prefix + "attn_v.weight", spec_.width, keys, 1.0F);
+            add_matrix(prefix + "attn_v.weight", spec_.width, keys, 1.0F, has_more);
             if (has_qkv_biases) {
                 add_vector(prefix + "attn_q.bias", queries, 0.0F, 0.3F);
                 add_vector(prefix + "attn_k.bias", keys, 0.0F, 0.3F);
@@ -272,7 +281,7 @@ class Writer {
         }
     }
 
-    void add_feed_forward(const std::string& prefix, float branch) {
+    void add_feed_forward(const std::string& prefix, float branch, bool has_more) {
         add_vector(prefix + "ffn_norm.weight", spec_.width, 1.0F, 0.1F);
         if (spec_.has_fused_ffn) {
             add_matrix(prefix + "ffn_up.weight", spec_.width, 2 * std::int64_t{spec_.ffn_width}, 1.0F);
@@ -280,7 +289,7 @@ class Writer {
             add_matrix(prefix + "ffn_gate.weight", spec_.width, spec_.ffn_width, 1.0F);
             add_matrix(prefix + "ffn_up.weight", spec_.width, spec_.ffn_width, 1.0F);
         }
-        add_matrix(prefix + "ffn_down.weight", spec_.ffn_width, spec_.width, 2.0F * branch);
+        add_matrix(prefix + "ffn_down.weight", spec_.ffn_width, spec_.width, 2.0F * branch, has_more);
         if (spec_.has_biases) {
             add_vector(prefix + "ffn_gate.bias", spec_.ffn_width, 0.0F, 0.1F);
             add_vector(prefix + "ffn_up.bias", spec_.ffn_width, 0.0F, 0.1F);
@@ -299,9 +308,14 @@ class Writer {
         std::vector<std::uint8_t> bytes;
         for (std::int64_t row = 0; row < n_rows; row += at_once) {
             const std::int64_t n = std::min(at_once, n_rows - row);
+            const std::size_t n_bytes = ggml_row_size(t->type, t->ne[0]) * static_cast<std::size_t>(n);
+            if (row > 0 && spec_.repeats_rows) {
+                if (std::fwrite(bytes.data(), 1, n_bytes, out) != n_bytes) return false;
+                continue;
+            }
             values.resize(static_cast<std::size_t>(n * t->ne[0]));
             for (float& value : values) value = entry.mean + entry.deviation * random.next();
-            bytes.resize(ggml_row_size(t->type, t->ne[0]) * static_cast<std::size_t>(n));
+            bytes.resize(n_bytes);
             if (t->type == GGML_TYPE_F32) {
                 std::memcpy(bytes.data(), values.data(), bytes.size());
             } else {

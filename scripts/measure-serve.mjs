@@ -1,0 +1,207 @@
+// scripts/measure-serve says what this does.
+import { spawn, execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, rmSync, writeFileSync, appendFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { request as httpRequest } from 'node:http';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const options = {
+  ours: '', theirs: '', model: '', mmproj: '', threads: 2, tokens: 16, turns: 3,
+  'at-once': '1,2,4,8', budgets: 'none,33%,64', history: 'reselect,auto,reuse',
+};
+
+function die(message) {
+  console.error(`measure-serve: ${message}`);
+  process.exit(2);
+}
+
+for (let i = 2; i < process.argv.length; i += 2) {
+  const name = process.argv[i].replace(/^--/, '');
+  if (!(name in options) || process.argv[i + 1] === undefined) die(`cannot use ${process.argv[i]}`);
+  options[name] = typeof options[name] === 'number' ? Number(process.argv[i + 1]) : process.argv[i + 1];
+}
+const crowds = options['at-once'].split(',').map(Number);
+if (crowds.some((n) => !(n >= 1)) || !(options.tokens >= 2) || !(options.turns >= 0)) die('a number is missing');
+const budgets = options.budgets.split(',');
+const histories = options.history.split(',');
+const most = Math.max(...crowds);
+// Room in llama-server for each of its slots: a prompt with all visual tokens, its follow-ups and the answers.
+const roomPerSlot = 2048;
+
+const folder = join(root, 'build/measure');
+mkdirSync(folder, { recursive: true });
+const raw = join(folder, `serve-${basename(options.model, '.gguf')}-${Date.now()}.jsonl`);
+const keep = (entry) => appendFileSync(raw, `${JSON.stringify(entry)}\n`);
+
+// Enough pictures that nobody sees one twice.
+const servers = 1 + budgets.length;
+const conversations = options.turns > 0 ? 1 + budgets.filter((b) => b !== 'none').length * histories.length + 1 : 0;
+const n_pictures = servers * crowds.reduce((sum, n) => sum + n, 0) + conversations + 2 * servers + 8;
+const scenes = join(folder, 'serve-scenes');
+rmSync(scenes, { recursive: true, force: true });
+execFileSync(options.ours, ['scenes', '--split', 'test', '--count', String(n_pictures), '--seed', '21', '--out', scenes], { stdio: 'ignore' });
+const asked = readFileSync(join(scenes, 'questions.jsonl'), 'utf8').trim().split('\n').map((line) => JSON.parse(line));
+let next_picture = 0;
+const picture = () => {
+  const { image } = asked[next_picture++];
+  return `data:image/png;base64,${readFileSync(join(scenes, image)).toString('base64')}`;
+};
+
+const free_port = () =>
+  new Promise((resolve) => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = probe.address();
+      probe.close(() => resolve(port));
+    });
+  });
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const status_of = (pid, key) => Number(new RegExp(`${key}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024;
+
+// POST, and the time in ms until the first piece of the answer's text when it is streamed.
+function post(port, path, body) {
+  return new Promise((resolve, reject) => {
+    const data = JSON.stringify(body);
+    const begin = performance.now();
+    const request = httpRequest({
+      host: '127.0.0.1', port, path, method: 'POST',
+      headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(data) },
+    });
+    request.on('error', reject);
+    request.on('response', (reply) => {
+      let text = '';
+      let first = null;
+      let answer = '';
+      let read = 0;
+      let last = null;
+      reply.setEncoding('utf8');
+      reply.on('error', reject);
+      reply.on('data', (piece) => {
+        text += piece;
+        if (!body.stream) return;
+        for (let end = text.indexOf('\n', read); end >= 0; end = text.indexOf('\n', read)) {
+          const line = text.slice(read, end);
+          read = end + 1;
+          if (!line.startsWith('data: {')) continue;
+          last = JSON.parse(line.slice(6));
+          const said = last.choices?.[0]?.delta?.content;
+          if (said) {
+            first ??= performance.now() - begin;
+            answer += said;
+          }
+        }
+      });
+      reply.on('end', () => {
+        if (reply.statusCode !== 200) return reject(new Error(`${path}: ${reply.statusCode} ${text.slice(0, 300)}`));
+        resolve({ first, whole: performance.now() - begin, answer, last: last ?? JSON.parse(text) });
+      });
+    });
+    request.end(data);
+  });
+}
+
+async function start(name, program, args) {
+  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'ignore'] });
+  let ended = false;
+  child.on('exit', () => (ended = true));
+  process.on('exit', () => child.kill('SIGKILL'));
+  const port = Number(args[args.indexOf('--port') + 1]);
+  for (let i = 0; i < 3000; ++i) {
+    if (ended) die(`${name} ended before it was ready`);
+    const ok = await new Promise((resolve) => {
+      const probe = httpRequest({ host: '127.0.0.1', port, path: '/health' }, (reply) => {
+        reply.resume();
+        resolve(reply.statusCode === 200);
+      });
+      probe.on('error', () => resolve(false));
+      probe.end();
+    });
+    if (ok) return { name, port, pid: child.pid };
+    await sleep(100);
+  }
+  return die(`${name} was not ready in five minutes`);
+}
+
+// One word again and again: every token of an answer shows at once, and no answer ends before the others.
+async function fixed_word(server) {
+  const { last } = await post(server.port, '/tokenize', { content: ' the' });
+  return last.tokens.at(-1);
+}
+const question = (server, messages, more) => ({
+  messages, max_tokens: options.tokens, stream: true, temperature: 0, ignore_eos: true,
+  logit_bias: [[server.word, 100]], ...more,
+});
+const see = (text) => ({ role: 'user', content: [{ type: 'text', text }, { type: 'image_url', image_url: { url: picture() } }] });
+
+const sorted = (list) => [...list].sort((a, b) => a - b);
+const quantile = (list, q) => sorted(list)[Math.min(list.length - 1, Math.ceil(q * list.length) - 1)];
+const seconds = (ms) => (ms / 1000).toFixed(ms < 1000 ? 3 : 2);
+
+async function crowd(who, server, n, more) {
+  writeFileSync(`/proc/${server.pid}/clear_refs`, '5'); // the peak of memory counts from here
+  const before = status_of(server.pid, 'VmRSS');
+  const begin = performance.now();
+  const bodies = Array.from({ length: n }, () => question(server, [see('How many people are standing in front of the house?')], more));
+  const replies = await Promise.all(bodies.map((body) => post(server.port, '/v1/chat/completions', body)));
+  const whole = performance.now() - begin;
+  const firsts = replies.map((r) => r.first ?? r.whole);
+  const entry = {
+    who, at_once: n, p50: quantile(firsts, 0.5), p95: quantile(firsts, 0.95), whole,
+    rate: (1000 * n * options.tokens) / whole, memory: (status_of(server.pid, 'VmHWM') - before) / n,
+  };
+  keep(entry);
+  return entry;
+}
+
+async function conversation(who, server, more) {
+  const texts = ['How many people are standing in front of the house?', 'What colour is the door?', 'Is there a tree on the left?', 'What is it made of?'];
+  const messages = [];
+  const firsts = [];
+  for (let turn = 0; turn < options.turns; ++turn) {
+    const text = texts[turn % texts.length];
+    messages.push(turn === 0 ? see(text) : { role: 'user', content: text });
+    const reply = await post(server.port, '/v1/chat/completions', question(server, messages, more));
+    firsts.push(reply.first ?? reply.whole);
+    messages.push({ role: 'assistant', content: reply.answer });
+  }
+  keep({ who, firsts });
+  return firsts;
+}
+
+const common = ['--model', options.model, '--mmproj', options.mmproj, '--threads', String(options.threads)];
+const theirs = await start('llama-server', options.theirs, [
+  ...common, '--port', String(await free_port()), '--parallel', String(most), '--ctx-size', String(most * roomPerSlot),
+  '--batch-size', String(roomPerSlot), '--ubatch-size', String(roomPerSlot), '--no-warmup', '--chat-template', 'vicuna', '--log-disable',
+]);
+const ours = await start('clasp-vlm serve', options.ours, ['serve', ...common, '--port', String(await free_port())]);
+const idle = { theirs: status_of(theirs.pid, 'VmRSS'), ours: status_of(ours.pid, 'VmRSS') };
+for (const server of [theirs, ours]) {
+  server.word = await fixed_word(server);
+  await post(server.port, '/v1/chat/completions', question(server, [see('Is it red?')], {}));
+}
+
+const rows = [['llama-server', theirs, {}], ...budgets.map((budget) => [`ours, ${budget === 'none' ? 'unpruned' : `R = ${budget}`}`, ours, { clasp: { budget } }])];
+console.log(`${basename(options.model)}, ${options.threads} threads, ${options.tokens} tokens an answer; resident before: llama-server ${idle.theirs.toFixed(0)} MiB, ours ${idle.ours.toFixed(0)} MiB; load ${readFileSync('/proc/loadavg', 'utf8').split(' ')[0]}\n`);
+console.log('| Questions at once | | first token, median, s | 95 %, s | all answered, s | tokens/s | memory for each, MiB |');
+console.log('|---:|---|---:|---:|---:|---:|---:|');
+for (const n of crowds) {
+  for (const [who, server, more] of rows) {
+    const r = await crowd(who, server, n, more);
+    console.log(`| ${n} | ${who} | ${seconds(r.p50)} | ${seconds(r.p95)} | ${seconds(r.whole)} | ${r.rate.toFixed(2)} | ${r.memory.toFixed(0)} |`);
+  }
+}
+if (options.turns > 0) {
+  console.log(`\n| Conversation | ${Array.from({ length: options.turns }, (_, i) => `question ${i + 1}, s`).join(' | ')} |`);
+  console.log(`|---|${'---:|'.repeat(options.turns)}`);
+  const show = (who, firsts) => console.log(`| ${who} | ${firsts.map(seconds).join(' | ')} |`);
+  show('llama-server, its prompt cache', await conversation('llama-server', theirs, {}));
+  if (budgets.includes('none')) show('ours, unpruned', await conversation('ours none', ours, { clasp: { budget: 'none' } }));
+  for (const budget of budgets.filter((b) => b !== 'none')) {
+    for (const history of histories) {
+      show(`ours, R = ${budget}, ${history}`, await conversation(`ours ${budget} ${history}`, ours, { clasp: { budget, history } }));
+    }
+  }
+}
+console.log(`\nraw figures: ${raw}`);
+process.exit(0);
