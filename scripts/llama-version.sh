@@ -66,6 +66,10 @@ LLAMA_OPTIONS=(
 # illegal instruction (Sapphire Rapids). AVX512-FP16: ggml then sums products of F16 matrices in half
 # precision, which costs two to three digits.
 LLAMA_X86_FLAGS=(-mno-amx-tile -mno-amx-int8 -mno-amx-bf16 -mno-avx512fp16)
+# Instead of "native", for comparisons on processors that have more.
+LLAMA_AVX2_OPTIONS=(
+    -DGGML_NATIVE=OFF -DGGML_SSE42=ON -DGGML_AVX=ON -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON -DGGML_BMI2=ON
+)
 # What is built: libraries, the multimodal library (the oracle of the tests) or the tools that speed is compared
 # with, which read clips through the program ffmpeg.
 LLAMA_LIBRARY_OPTIONS=(-DLLAMA_BUILD_MTMD=OFF -DLLAMA_BUILD_COMMON=OFF -DLLAMA_BUILD_TOOLS=OFF)
