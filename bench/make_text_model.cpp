@@ -112,10 +112,11 @@ const Shape* find_shape(const std::string& name) {
 int usage(const std::string& problem) {
     std::string names;
     for (const Shape& shape : shapes()) names += std::string(names.empty() ? "" : "|") + shape.name;
-    std::fprintf(stderr,
-                 "%s\nusage: clasp_make_text_model OUT.gguf VOCABULARY.gguf [--type q4_0|q8_0|q4_K|q4_K_M|f16|f32]"
-                 " [--shape %s] [--layers N]\n",
-                 problem.c_str(), names.c_str());
+    std::fprintf(
+        stderr,
+        "%s\nusage: clasp_make_text_model OUT.gguf VOCABULARY.gguf [--type q4_0|q8_0|q4_K|q4_K_M|f16|f32]"
+        " [--shape %s] [--layers N]\n",
+        problem.c_str(), names.c_str());
     return 2;
 }
 

@@ -220,7 +220,8 @@ class Writer {
         add(name, type, inputs, outputs, 0.0F, gain / std::sqrt(static_cast<float>(inputs)));
     }
 
-    // llama.cpp's choice of the blocks that get more bits: the first and the last eighth, and every third between.
+    // llama.cpp's choice of the blocks that get more bits: the first and the last eighth, and every third
+    // between.
     [[nodiscard]] bool has_more_bits(std::int32_t block) const {
         const std::int32_t eighth = spec_.n_layers / 8;
         return block < eighth || block >= 7 * spec_.n_layers / 8 || (block - eighth) % 3 == 2;

@@ -26,7 +26,8 @@ struct RandomLlama {
     std::int32_t ffn_width = 128;
     std::int32_t context_length = 2048;
     ggml_type type = GGML_TYPE_F32;  // of matrices; norms, biases and rotation factors are F32
-    // Head, values and the last product of some blocks in Q6_K, as the files that people call Q4_K_M have them.
+    // Head, values and the last product of some blocks in Q6_K, as the files that people call Q4_K_M have
+    // them.
     bool has_q6_parts = false;
     // Rows are made once and written again and again: for measurements of speed, where large files of some
     // types would take many minutes otherwise.
