@@ -42,6 +42,20 @@ Status check_unique_tokens(const std::vector<std::string_view>& tokens) {
     return ok_status();
 }
 
+// A character that has no token becomes its bytes; libllama throws where one of them has none.
+Status check_byte_tokens(const std::vector<std::string_view>& tokens) {
+    const std::unordered_set<std::string_view> known(tokens.begin(), tokens.end());
+    constexpr std::string_view kDigits = "0123456789ABCDEF";
+    for (unsigned byte = 0; byte < 256; ++byte) {
+        const std::string name = {'<', '0', 'x', kDigits[byte / 16], kDigits[byte % 16], '>'};
+        const char letter = static_cast<char>(byte);
+        if (known.count(name) == 0 && (byte == 0 || known.count(std::string_view(&letter, 1)) == 0)) {
+            return {Code::Corrupt, "the vocabulary has no token for the byte " + name.substr(1, 4)};
+        }
+    }
+    return ok_status();
+}
+
 Status check_parallel_array(const GgufReader& file, std::string_view key, GgufType type, std::size_t n) {
     const GgufEntry* entry = file.find(key);
     if (entry == nullptr) return ok_status();
@@ -68,6 +82,8 @@ Status check_vocabulary(const GgufReader& file) {
     if (kind == "gpt2") {
         const auto merges = read_strings(file, "tokenizer.ggml.merges", kMaxStrings);
         if (!merges.ok()) return merges.status();
+    } else {
+        CLASP_RETURN_IF_ERROR(check_byte_tokens(tokens));
     }
     return check_special_ids(file, static_cast<std::int64_t>(tokens.size()));
 }

@@ -133,6 +133,28 @@ TEST_F(TextFile, VocabulariesThatLibllamaWouldAbortOnAreRefused) {
         load_changed([](gguf_context* file) { gguf_set_val_u32(file, "tokenizer.ggml.model", 5); }).ok());
 }
 
+// What inspect calls supported can read any question.
+TEST_F(TextFile, VocabulariesWithoutATokenForAByteAreRefused) {
+    const auto load_with = [this](const std::string& token) {
+        return load_changed([&](gguf_context* file) {
+            const std::int64_t key = gguf_find_key(file, "tokenizer.ggml.tokens");
+            std::vector<std::string> tokens;
+            for (std::size_t i = 0; i < gguf_get_arr_n(file, key); ++i) {
+                tokens.emplace_back(gguf_get_arr_str(file, key, i));
+                if (tokens.back() == "<0x41>") tokens.back() = token;
+            }
+            std::vector<const char*> texts;
+            for (const std::string& text : tokens) texts.push_back(text.c_str());
+            gguf_set_arr_str(file, "tokenizer.ggml.tokens", texts.data(), texts.size());
+        });
+    };
+    EXPECT_TRUE(load_with("<0x41>").ok());
+    const Status lacking = load_with("something else");
+    EXPECT_EQ(lacking.code(), Code::Corrupt);
+    EXPECT_NE(lacking.message().find("0x41"), std::string::npos) << lacking.message();
+    EXPECT_TRUE(load_with("A").ok());
+}
+
 TEST_F(TextFile, MissingFilesAndFoldersAreNamed) {
     const Status missing = TextModel::load(path_ + ".none", compute_).status();
     EXPECT_EQ(missing.code(), Code::NotFound);
