@@ -22,6 +22,16 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$" AND
     set(clasp_compiler_is_known ON)
 endif()
 
+# Options of kernels. Checks before every access of pointers that were loaded a line above make a sanitized build of
+# one kernel take a minute; the address sanitizer sees what matters of them.
+set(CLASP_KERNEL_OPTIONS -O3)
+if(CLASP_SANITIZE)
+    set(CLASP_KERNEL_OPTIONS -O1)
+    if(CLASP_SANITIZE MATCHES "undefined")
+        list(APPEND CLASP_KERNEL_OPTIONS -fno-sanitize=null,alignment,object-size,pointer-overflow)
+    endif()
+endif()
+
 # clasp_compiler_defaults(target): language level, warnings, sanitizers and coverage as properties of
 # one of our own targets. Nothing global, so that consumers keep their own flags.
 function(clasp_compiler_defaults target)

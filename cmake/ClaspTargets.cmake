@@ -12,9 +12,14 @@ function(clasp_library_defaults target name)
         PRIVATE ${PROJECT_SOURCE_DIR}/src)
 endfunction()
 
-# clasp_plain_speed(target): code that reads, checks and prints, which nobody waits for, is compiled a third faster.
+# clasp_plain_speed(target): code that reads, checks and prints, which nobody waits for, is compiled a third faster, and
+# twice as fast where sanitizers watch it.
 function(clasp_plain_speed target)
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+    if(CLASP_SANITIZE)
+        target_compile_options(${target} PRIVATE -O0)
+    else()
+        target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+    endif()
 endfunction()
 
 # clasp_test(module sources... [LIBRARIES libs...] [LABELS labels...]): one test program per module,
