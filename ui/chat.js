@@ -68,7 +68,8 @@ export class Chat {
     const nodes = await Promise.all(this.messages.map((message) => this.article(message)));
     if (drawn !== this.chat) return;
     fill(this.node, nodes.length ? nodes : emptyState(this.on.example));
-    this.toEnd();
+    if (nodes.length) this.toEnd();
+    else byId('main').scrollTo({ top: 0 });
   }
 
   // An answer with its map may be higher than the window: then its beginning is what is wanted.

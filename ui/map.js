@@ -9,7 +9,7 @@ export function legend() {
 
 // The same for those who do not see the map, and for those who want numbers.
 export function countsTable(tokens) {
-  const head = ['Stage', 'Kept', 'Pivots', 'Coverage', 'Dropped here'];
+  const head = ['Stage', 'Kept', 'Pivots', 'Coverage', 'Dropped'];
   const rows = tokens.steps.map((step, i) => [step.place, step.nKept, step.isWhole ? 0 : step.nPivots, step.isWhole ? 0 : step.nCoverage, i ? tokens.steps[i - 1].nKept - step.nKept : 0]);
   return el('details', { open: true }, el('summary', { text: 'Tokens per stage' }), el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Tokens per stage' },
     el('table', {}, el('caption', { class: 'hidden-label', text: 'Visual tokens per stage' }), el('thead', {}, el('tr', {}, head.map((text) => el('th', { scope: 'col', text })))),
