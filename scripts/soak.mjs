@@ -1,7 +1,8 @@
 // scripts/soak says what this does.
-import { spawn, execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { spawn, spawnSync, execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { Agent, request as httpRequest } from 'node:http';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -49,6 +50,16 @@ const kinds = [
   { path: '/v1/chat/completions', body: { messages: [] }, status: 400 },
 ];
 
+// Clients that open 200 connections and then take their time: with their heads, their bodies, with reading.
+const slowKinds = [
+  ['heads', ['-H', '-i', '5', '-t', 'GET'], '/v1/models'],
+  ['bodies', ['-B', '-i', '5', '-s', '8192', '-x', '10', '-t', 'POST'], '/v1/chat/completions'],
+  ['readers', ['-X', '-w', '1', '-y', '8', '-n', '5', '-z', '32', '-k', '3', '-t', 'GET'], '/clasp/info'],
+];
+const slowSeconds = 20;
+// Servers that are killed one after the other while clients ask, with one folder of what they keep.
+const kills = 4;
+
 let port = 0;
 const agent = new Agent({ keepAlive: true, maxSockets: 256 });
 
@@ -89,6 +100,20 @@ function slope(points) {
   return under > 0 ? over / under : 0;
 }
 
+// Asks for the server's health until told to stop; how long the slowest answer took.
+async function watchHealth(isOver, lost, onAnswer = () => {}) {
+  let slowest = 0;
+  while (!isOver()) {
+    const begin = performance.now();
+    const reply = await ask('/health');
+    slowest = Math.max(slowest, performance.now() - begin);
+    if (reply.status !== 200) lost.push(`/health: ${reply.status}`);
+    onAnswer();
+    await sleep(200);
+  }
+  return slowest;
+}
+
 async function crowd(n, pid) {
   const end = Date.now() + options.minutes * 60000;
   const counts = { answered: 0, refused: 0, left: 0 };
@@ -106,42 +131,109 @@ async function crowd(n, pid) {
       else counts.answered += 1;
     }
   };
-  let slowest = 0;
   const memory = [];
-  const watch = async () => {
-    while (Date.now() < end) {
-      const begin = performance.now();
-      const reply = await ask('/health');
-      slowest = Math.max(slowest, performance.now() - begin);
-      if (reply.status !== 200) lost.push(`/health: ${reply.status}`);
-      memory.push([Date.now() / 60000, resident(pid)]);
-      await sleep(200);
-    }
-  };
-  await Promise.all([watch(), ...Array.from({ length: n }, (_, i) => client(i))]);
+  const watched = watchHealth(() => Date.now() >= end, lost, () => memory.push([Date.now() / 60000, resident(pid)]));
+  const [slowest] = await Promise.all([watched, ...Array.from({ length: n }, (_, i) => client(i))]);
   // The first third is for warming up.
   const warm = memory.slice(Math.floor(memory.length / 3));
   return { n, ...counts, lost, slowest, memory: warm.at(-1)[1], growth: slope(warm) };
 }
 
-const server = spawn(
-  options.program,
-  ['serve', '--port', '0', '--max-per-client', '48', '--max-queue', '64', '--max-connections-per-address', '256'],
-  { stdio: ['ignore', 'pipe', 'ignore'] },
-);
-process.on('exit', () => server.kill('SIGKILL'));
-let ended = null;
-server.on('exit', (code, signal) => (ended = code ?? signal));
-let head = '';
-for await (const piece of server.stdout) {
-  head += piece;
-  const found = /listening on http:\/\/127\.0\.0\.1:(\d+)/.exec(head);
-  if (found) {
-    port = Number(found[1]);
-    break;
-  }
+// What slowhttptest says of a server that somebody else asks at the same time.
+async function slowClients([name, how, path]) {
+  let text = '';
+  let isOver = false;
+  const lost = [];
+  const settings = ['-c', '200', '-r', '50', '-l', String(slowSeconds), '-p', '3', '-u', `http://127.0.0.1:${port}${path}`];
+  const tool = spawn('slowhttptest', [...how, ...settings], { stdio: ['ignore', 'pipe', 'ignore'] });
+  tool.stdout.on('data', (piece) => (text += piece));
+  const ended = new Promise((resolve) => tool.on('close', resolve)).then(() => (isOver = true));
+  let answered = 0;
+  const client = async () => {
+    while (!isOver) {
+      const reply = await ask(kinds[0].path, kinds[0].body);
+      if (reply.status !== 200) lost.push(`${kinds[0].path}: ${reply.status} ${reply.body}`);
+      else answered += 1;
+    }
+  };
+  const [slowest] = await Promise.all([watchHealth(() => isOver, lost), client(), ended]);
+  const words = [...text.replaceAll(/\x1b\[[0-9;]*m/g, '').matchAll(/service available:\s+(\w+)/g)].map((found) => found[1]);
+  const isAvailable = words.length > 0 && words.every((word) => word === 'YES');
+  console.log(`slow ${name}: available ${isAvailable ? 'throughout' : `not always (${words.join(' ')})`}, ${answered} answered, ${lost.length} lost, health at most ${slowest.toFixed(1)} ms`);
+  for (const line of lost.slice(0, 5)) console.log(`  lost: ${line.slice(0, 300)}`);
+  return isAvailable && answered > 0 && lost.length === 0 && slowest <= options.health;
 }
-if (port === 0) die('the server did not start');
+
+const children = new Set();
+process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
+
+// Starts a server, sets the port that is asked, and resolves to the process; its `ended` says how it ended.
+async function start(...more) {
+  const server = spawn(
+    options.program,
+    ['serve', '--port', '0', '--max-per-client', '48', '--max-queue', '64', '--max-connections-per-address', '256', ...more],
+    { stdio: ['ignore', 'pipe', 'ignore'] },
+  );
+  children.add(server);
+  server.ended = null;
+  server.on('exit', (code, signal) => {
+    server.ended = code ?? signal;
+    children.delete(server);
+  });
+  let head = '';
+  for await (const piece of server.stdout.iterator({ destroyOnReturn: false })) {
+    head += piece;
+    const found = /listening on http:\/\/127\.0\.0\.1:(\d+)/.exec(head);
+    if (found) {
+      port = Number(found[1]);
+      return server;
+    }
+  }
+  return die('the server did not start');
+}
+
+// Kills servers while clients ask. What was answered once is answered the same by those that come after, which find
+// the folder as their predecessors left it.
+async function survivesKills() {
+  const folder = mkdtempSync(join(tmpdir(), 'clasp-soak-'));
+  const pictures = ['crosses', 'beach', 'key'].map((name) => readFileSync(join(root, `examples/pictures/${name}.png`)).toString('base64'));
+  const questions = ['What is in the picture?', 'What colour is it?', 'How many yellow crosses are in the picture?'];
+  const bodies = pictures.flatMap((data) => questions.map((text) => ({
+    messages: [{ role: 'user', content: [{ type: 'text', text }, { type: 'image_url', image_url: { url: `data:image/png;base64,${data}` } }] }],
+    max_tokens: 16,
+  })));
+  const known = new Map();
+  let answered = 0;
+  let others = 0;
+  const askOne = async (i) => {
+    const reply = await ask('/v1/chat/completions', bodies[i]);
+    if (reply.status !== 200) return reply.status;
+    const text = JSON.parse(reply.body).choices[0].message.content;
+    answered += 1;
+    if (known.has(i) && known.get(i) !== text) others += 1;
+    known.set(i, text);
+    return 200;
+  };
+  for (let round = 0; round < kills; round += 1) {
+    const server = await start('--cache', folder);
+    const clients = Array.from({ length: 8 }, async (_, number) => {
+      for (let i = number; server.ended === null && !server.killed; i += 1) await askOne(i % bodies.length);
+    });
+    await sleep(300 * (round + 1));
+    server.kill('SIGKILL');
+    await Promise.all(clients);
+  }
+  const last = await start('--cache', folder);
+  const statuses = [];
+  for (const i of bodies.keys()) statuses.push(await askOne(i));
+  last.kill('SIGKILL');
+  rmSync(folder, { recursive: true });
+  const isWell = others === 0 && answered > bodies.length && statuses.every((status) => status === 200);
+  console.log(`kill -9: ${kills} servers killed, ${answered} answered, ${others} answered otherwise later, the last one answered ${statuses.filter((status) => status === 200).length} of ${statuses.length}`);
+  return isWell;
+}
+
+const server = await start();
 
 let failed = false;
 console.log('clients  answered  refused  left  lost  health max ms  memory MiB  growth MiB/min');
@@ -153,7 +245,7 @@ for (const n of options.clients) {
       `${result.memory.toFixed(1).padStart(10)}  ${result.growth.toFixed(2).padStart(14)}`,
   );
   for (const line of result.lost.slice(0, 5)) console.log(`  lost: ${line.slice(0, 300)}`);
-  if (result.lost.length > 0 || result.answered === 0 || ended !== null) failed = true;
+  if (result.lost.length > 0 || result.answered === 0 || server.ended !== null) failed = true;
   if (result.slowest > options.health) {
     console.log(`  health took more than ${options.health} ms`);
     failed = true;
@@ -165,16 +257,24 @@ for (const n of options.clients) {
   }
 }
 
+if (spawnSync('slowhttptest', ['-h']).error) {
+  console.log('slow clients: left out, there is no slowhttptest here (scripts/setup soak)');
+} else {
+  for (const kind of slowKinds) failed = !(await slowClients(kind)) || server.ended !== null || failed;
+}
+
 // A signal drains: what is under way is answered, and the process ends by itself.
 const last = ask('/v1/chat/completions', say('Tell me a story.', { max_tokens: 64, ignore_eos: true }));
 await sleep(100);
 server.kill('SIGTERM');
 const drained = await last;
-for (let i = 0; i < 300 && ended === null; ++i) await sleep(100);
-if (drained.status !== 200 || ended !== 0) {
-  console.log(`SIGTERM: the last request got ${drained.status}, the server ended with ${ended}`);
+for (let i = 0; i < 300 && server.ended === null; ++i) await sleep(100);
+if (drained.status !== 200 || server.ended !== 0) {
+  console.log(`SIGTERM: the last request got ${drained.status}, the server ended with ${server.ended}`);
   failed = true;
 } else {
   console.log('SIGTERM: the last request was answered, and the server ended by itself');
 }
+
+if (!(await survivesKills())) failed = true;
 process.exit(failed ? 1 : 0);
