@@ -11,8 +11,9 @@ const kFadeMs = 220;
 export class MapCanvas {
   constructor(tokens, imageIndex, picture, onCell = () => {}) {
     Object.assign(this, { tokens, picture, onCell, at: 0, cursor: null, image: tokens.images[imageIndex] });
-    this.views = [...new Set(this.image.regions.map((region) => region.view))];
-    this.view = this.views.at(-1);
+    const { finest, regions } = this.image;
+    this.views = [...new Set(regions.map((region) => region.view))].filter((view) => view !== finest).concat(finest);
+    this.view = finest;
     this.veil = new Float32Array(tokens.n);
     this.node = el('canvas', { class: 'map', tabindex: '0', role: 'application', 'aria-roledescription': 'token map', 'aria-label': 'Kept tokens on the picture; arrow keys move from cell to cell' });
     this.node.addEventListener('pointermove', (event) => this.point(event));

@@ -20,6 +20,14 @@ export function stageSlider(max, value, label, onInput) {
   return el('input', { type: 'range', class: 'stages', min: 0, max, step: 1, value, 'aria-label': label, oninput: (event) => onInput(Number(event.target.value)) });
 }
 
+// Buttons of which the last one pressed is marked.
+function tabRow(labels, pressed, onPick) {
+  const mark = (at) => row.childNodes.forEach((node, n) => node.setAttribute('aria-pressed', String(n === at)));
+  const row = el('div', { class: 'tabs', role: 'group' }, labels.map((text, n) => el('button', { type: 'button', text, onclick: () => { mark(n); onPick(n); } })));
+  mark(pressed);
+  return row;
+}
+
 // urls: of the prompt's pictures in order.
 export async function mapFigure(clasp, urls) {
   const tokens = readTokens(clasp);
@@ -43,7 +51,8 @@ export async function mapFigure(clasp, urls) {
   };
   const pick = (i) => {
     canvas = new MapCanvas(tokens, i, pictures[i], say);
-    const views = canvas.views.length > 1 && el('div', { class: 'tabs' }, canvas.views.map((view, n) => el('button', { type: 'button', text: n ? 'Tiles' : 'Overview', onclick: () => canvas.setView(view) })));
+    const { views: all } = canvas;
+    const views = all.length > 1 && tabRow(all.map((_, n) => (n ? 'Tiles' : 'Overview')), all.length - 1, (n) => canvas.setView(all[n]));
     fill(holder, views, canvas.node);
     show(at);
   };
@@ -54,7 +63,7 @@ export async function mapFigure(clasp, urls) {
     }
   };
   pick(0);
-  const tabs = tokens.images.length > 1 && el('div', { class: 'tabs' }, tokens.images.map((_, i) => el('button', { type: 'button', text: `Picture ${i + 1}`, onclick: () => pick(i) })));
+  const tabs = tokens.images.length > 1 && tabRow(tokens.images.map((_, i) => `Picture ${i + 1}`), 0, pick);
   return el('figure', { class: 'map-figure' }, tabs, holder,
     el('div', { class: 'stage-row' }, el('button', { type: 'button', class: 'icon', 'aria-label': 'Play the stages', icon: 'play', onclick: play }), slider),
     caption, cell, legend());

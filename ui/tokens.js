@@ -26,6 +26,13 @@ function regionsOf(image) {
   });
 }
 
+// The view whose cells are the picture's grid: the tiles, where there is an overview too. The last of several such.
+function finestView(regions, [columns, rows]) {
+  const views = [...new Set(regions.map((region) => region.view))];
+  const size = (view) => regions.reduce((sum, region) => sum + (region.view === view ? region.columns * region.rows : 0), 0);
+  return views.findLast((view) => size(view) === columns * rows) ?? views.at(-1);
+}
+
 function stepOf(n, stage) {
   const reasons = new Uint8Array(n);
   for (const token of stage.kept) reasons[token] = kCoverage;
@@ -38,7 +45,10 @@ function stepOf(n, stage) {
 // null when the reply has no map. steps[0] is the whole picture, before anything was dropped.
 export function readTokens(clasp) {
   if (!clasp?.images?.length || !clasp.stages) return null;
-  const images = clasp.images.map((image) => ({ width: image.width, height: image.height, regions: regionsOf(image) }));
+  const images = clasp.images.map((image) => {
+    const regions = regionsOf(image);
+    return { width: image.width, height: image.height, regions, finest: finestView(regions, image.grid) };
+  });
   const last = images.at(-1).regions.at(-1);
   const n = last.first + last.stride * last.rows;
   const whole = { place: 'the whole picture', layer: -1, reasons: new Uint8Array(n).fill(kCoverage), nKept: n, nPivots: 0, nCoverage: n, isWhole: true };

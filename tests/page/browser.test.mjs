@@ -190,6 +190,27 @@ test('a request as code is that request', () => withPage({}, async (page) => {
   rmSync(folder, { recursive: true });
 }));
 
+// Some models see the overview first, some last; the map begins with the tiles.
+for (const [name, tilesFirst] of [['last', true], ['first', false]]) {
+  const tiles = [0, 1].map((i) => ({ grid: [2, 2], area: [i * 100, 0, i * 100 + 100, 100], view: tilesFirst ? 0 : 1 }));
+  const overview = { grid: [2, 2], area: [0, 0, 200, 100], view: tilesFirst ? 1 : 0 };
+  const image = { width: 200, height: 100, grid: [4, 2], offset: 0, tokens: 12, area: [0, 0, 200, 100], regions: tilesFirst ? [...tiles, overview] : [overview, ...tiles] };
+  const clasp = { tokens: { visual: 12, text: 4, final: 1, average: 6 }, method: 'clasp', timings_ms: { first_token: 9, prefill: 5 }, stages: [{ layer: 1, kept: [0], pivots: [0] }], images: [image] };
+  const body = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'Yes' }, finish_reason: 'stop' }], clasp })}\n\ndata: [DONE]\n\n`;
+  test(`a picture in tiles, its overview ${name}`, () => withPage({ replace: (request) => isChat(request) && answerWith(body)(request) }, async (page) => {
+    await askWithMap(page);
+    const begin = async () => {
+      await page.focus('#question');
+      await page.focus('.result canvas');
+      await page.keyboard.press('ArrowRight');
+      return [await textOf(page, '.map-holder [aria-pressed="true"]'), await textOf(page, '.cell-text')].join(': ');
+    };
+    assert.match(await begin(), tilesFirst ? /^Tiles: Token 0,/ : /^Tiles: Token 4,/);
+    await (await page.$$('.map-holder .tabs button'))[0].click();
+    assert.match(await begin(), tilesFirst ? /^Overview: Token 8,/ : /^Overview: Token 0,/);
+  }));
+}
+
 test('history survives a reload; it is renamed, found, deleted', () => withPage({}, async (page) => {
   await askWithMap(page);
   const answer = await textOf(page, '.assistant .text');
