@@ -114,12 +114,23 @@ std::span<const std::uint8_t> image_bytes(const std::string& picture) {
     return {reinterpret_cast<const std::uint8_t*>(picture.data()), picture.size()};
 }
 
+bool is_picture(const MessagePart& part) {
+    return part.image.has_value();
+}
+
+// Blank words beside a picture are no words: some clients send one text with every picture, said or not.
+void drop_blank_words(Message& message) {
+    if (std::none_of(message.parts.begin(), message.parts.end(), is_picture)) return;
+    std::erase_if(message.parts, [](const MessagePart& part) {
+        return !is_picture(part) && part.text.find_first_not_of(" \t\r\n") == std::string::npos;
+    });
+}
+
 // The last message becomes the question. Its pictures stand in front of its words, as the models were
 // trained, unless words and pictures take turns in it.
 // A question about pictures has them first, wherever its sender put them; it must not change its order once
 // it is part of what was said before.
 void put_pictures_first(Message& message) {
-    const auto is_picture = [](const MessagePart& part) { return part.image.has_value(); };
     const auto n_pictures = std::count_if(message.parts.begin(), message.parts.end(), is_picture);
     if (static_cast<std::size_t>(n_pictures) + 1 < message.parts.size()) return;
     std::stable_partition(message.parts.begin(), message.parts.end(), is_picture);
@@ -388,6 +399,7 @@ Check read_conversation(const Json& messages, const ChatContext& context, const 
         return bad_field("unsupported_content", "messages",
                          "the last message must be the user's, or words of the assistant behind it");
     }
+    for (Message& message : read->messages) drop_blank_words(message);
     join_neighbours(read->messages);
     split_question(std::move(read->messages), chat.ask);
     const Status question = request::check_question(chat.ask.question);

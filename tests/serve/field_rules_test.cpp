@@ -118,6 +118,33 @@ TEST_F(FieldRules, SystemMessagesStandInFrontAndNeighboursAreOne) {
     EXPECT_EQ(refused(chat(*server_, conversation({{"system", "a"}}))).status, 400);
 }
 
+TEST_F(FieldRules, BlankWordsDoNotTakeTurnsWithPictures) {
+    const auto user = [](Json content) {
+        return Json::object({{"role", "user"}, {"content", std::move(content)}});
+    };
+    const auto text = [](const char* words) { return Json::object({{"type", "text"}, {"text", words}}); };
+    const Json image = {{"type", "image_url"}, {"image_url", data_url()}};
+    const auto prompt = [](const Json& messages) {
+        const Json body = Json::object({{"messages", messages}});
+        return json_of(send(*server_, "/apply-template", body))["prompt"].get<std::string>().value_or("?");
+    };
+    const std::string usual = prompt(Json::array({user(Json::array({image, text("Is it red?")}))}));
+    for (const char* blank : {"", " \n"}) {
+        for (const Json& messages :
+             {Json::array({user(Json::array({text("Is it red?"), image, text(blank)}))}),
+              Json::array({user(Json::array({text(blank), image, text("Is it red?")}))}),
+              // A message for each part, as LangChain sends them to Ollama.
+              Json::array({user("Is it red?"), user(Json::array({image, text(blank)}))}),
+              Json::array({user(Json::array({image, text(blank)})), user("Is it red?")})}) {
+            EXPECT_EQ(prompt(messages), usual) << messages;
+        }
+    }
+    EXPECT_EQ(refused(chat(*server_,
+                           Json::object({{"messages", Json::array({user(Json::array({image, text("")}))})}})))
+                  .code,
+              "missing");
+}
+
 TEST_F(FieldRules, ToolsThatAreNotToBeUsedAreNoMatter) {
     const Json tools = Json::array({Json::object({{"name", "f"}, {"input_schema", Json::object()}})});
     Json body = with(with(text_body("Hi?"), "max_tokens", 1), "tools", tools);
