@@ -100,7 +100,8 @@ class PromptReader {
         if (n_marks == pictures.size()) return std::nullopt;
         return bad_field("out_of_range", "prompt.multimodal_data",
                          "the prompt has " + std::to_string(n_marks) + " marks " + std::string(kMediaMarker) +
-                             " for " + std::to_string(pictures.size()) + " pictures");
+                             " for " + std::to_string(pictures.size()) +
+                             (pictures.size() == 1 ? " picture" : " pictures"));
     }
 
     void add_text(const std::string& text) {

@@ -27,7 +27,7 @@ Check read_body(std::string_view body, const HttpLimits& http, const RequestLimi
         base::parse_json(body, {.max_bytes = http.max_body_bytes, .max_depth = limits.max_json_depth},
                          base::KeyOrder::AsWritten);
     if (!parsed.ok())
-        return bad_field("invalid_json", "", "the body is not JSON: " + parsed.status().message());
+        return bad_field("invalid_json", "", "the body cannot be read: " + parsed.status().message());
     if (!parsed->is_object()) return bad_field("invalid_json", "", "the body is not a JSON object");
     if (const std::size_t n = widest_object(*parsed, limits.max_keys); n > 0) {
         return bad_field("invalid_json", "",
