@@ -37,8 +37,8 @@ struct RequestLimits {
     std::size_t max_queue = 64;           // requests that wait
     std::size_t max_queue_bytes = std::size_t{512} << 20U;
     std::size_t max_per_client = 8;                        // that wait or run
-    std::chrono::seconds max_wait{600};                    // in the queue
-    std::chrono::seconds max_request{3600};                // from arrival to the last word
+    std::chrono::milliseconds max_wait{600'000};           // in the queue
+    std::chrono::milliseconds max_request{3'600'000};      // from arrival to the last word
     std::size_t max_output_bytes = std::size_t{1} << 20U;  // written, but not yet taken by the client
     std::chrono::milliseconds max_stall{30'000};           // with that much waiting
 

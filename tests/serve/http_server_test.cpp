@@ -302,9 +302,15 @@ TEST(HttpServer, RequestsOfAConnectionAtTheLimitAndOneAbove) {
     EXPECT_TRUE(client.is_closed_within(milliseconds(5000)));
 }
 
-TEST(HttpServer, ConnectionsAtTheCapAndOneAbove) {
+// Of one address, and of all.
+class ConnectionCaps : public testing::TestWithParam<std::size_t HttpLimits::*> {};
+INSTANTIATE_TEST_SUITE_P(Both, ConnectionCaps,
+                         testing::Values(&HttpLimits::max_connections_per_address,
+                                         &HttpLimits::max_connections));
+
+TEST_P(ConnectionCaps, HoldAtTheCapAndOneAbove) {
     HttpLimits limits;
-    limits.max_connections_per_address = 3;
+    limits.*GetParam() = 3;
     Echo echo(limits);
     std::vector<std::unique_ptr<Client>> clients;
     for (int i = 0; i < 3; ++i) {

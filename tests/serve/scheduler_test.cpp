@@ -193,15 +193,35 @@ TEST(Scheduler, DrainingRefusesWhatWaitsAndFinishesWhatRuns) {
 
 TEST(Scheduler, ARequestThatTakesTooLongEndsWithWhatItHas) {
     SchedulerOptions options = options_for(1);
-    options.limits.max_request = std::chrono::seconds(1);
+    options.limits.max_request = milliseconds(100);
     Scheduler scheduler(tiny_engine(), options);
     Submission submission = long_request("a", 1400);
+    submission.request.generation.ignores_end = true;
     const auto job = submit(scheduler, std::move(submission));
-    EXPECT_TRUE(is_over_within(*job, milliseconds(60'000)));
-    const bool ended_by_itself = job->answer() != nullptr && job->answer()->stopped != Stopped::Deadline;
-    const bool was_cut = job->answer() != nullptr ? job->answer()->stopped == Stopped::Deadline
-                                                  : job->refusal().code == "request_too_long";
-    EXPECT_TRUE(was_cut || ended_by_itself);
+    ASSERT_TRUE(is_over_within(*job, milliseconds(60'000)));
+    if (job->answer() != nullptr) {
+        EXPECT_EQ(job->answer()->stopped, Stopped::Deadline);
+    } else {  // it was not even read by then
+        EXPECT_EQ(job->refusal().code, "request_too_long");
+    }
+}
+
+TEST(Scheduler, ARequestThatWaitsTooLongIsRefusedAndWhatRunsGoesOn) {
+    SchedulerOptions options = options_for(1);
+    options.limits.max_wait = milliseconds(50);
+    Scheduler scheduler(tiny_engine(), options);
+    Submission submission = long_request("a", 1400);
+    submission.request.generation.ignores_end = true;
+    const auto busy = submit(scheduler, std::move(submission));
+    wait_until_running(scheduler, 1);
+    const auto late = submit(scheduler, long_request("b", 2));
+    ASSERT_TRUE(is_over_within(*late, milliseconds(60'000)));
+    ASSERT_EQ(late->answer(), nullptr);
+    EXPECT_EQ(late->refusal().status, 503);
+    EXPECT_EQ(late->refusal().code, "queue_full");
+    EXPECT_FALSE(busy->is_over());
+    busy->cancel();
+    EXPECT_TRUE(is_over_within(*busy, milliseconds(5000)));
 }
 
 // A question about a picture that the engine has not seen: its size makes it another one.
@@ -217,6 +237,35 @@ std::string new_picture() {
     static std::uint32_t seed = 0;
     ++seed;
     return test::make_bmp(64, 48, [](std::uint32_t value) { return value * seed % 251; });
+}
+
+TEST(Scheduler, PicturesThatWaitAtTheLimitAndOneByteAbove) {
+    SchedulerOptions options = options_for(1);
+    const std::size_t n_bytes = new_picture().size();
+    for (const std::size_t limit : {2 * n_bytes, 2 * n_bytes - 1}) {
+        options.limits.max_queue_bytes = limit;
+        Scheduler scheduler(tiny_engine(), options);
+        std::vector<std::shared_ptr<Job>> jobs = {submit(scheduler, long_request("z"))};
+        wait_until_running(scheduler, 1);
+        jobs.push_back(submit(scheduler, about_picture({new_picture()}, "a")));
+        std::shared_ptr<Job> second;
+        PlannedRequest planned;
+        const Check refusal = scheduler.submit(about_picture({new_picture()}, "b"), second, planned);
+        EXPECT_EQ(refusal.has_value(), limit < 2 * n_bytes);
+        if (refusal) {
+            EXPECT_EQ(refusal->status, 503);
+            EXPECT_EQ(refusal->code, "queue_full");
+        } else {
+            jobs.push_back(second);
+        }
+        jobs.push_back(submit(scheduler, long_request("c")));  // words have no bytes to count
+        for (const auto& job : jobs) job->cancel();
+        for (const auto& job : jobs) EXPECT_TRUE(is_over_within(*job, milliseconds(10'000)));
+        // What has left makes room.
+        const auto later = submit(scheduler, about_picture({new_picture()}, "a"));
+        EXPECT_TRUE(is_over_within(*later, milliseconds(60'000)));
+        EXPECT_NE(later->answer(), nullptr);
+    }
 }
 
 TEST(Scheduler, RequestsGoOnWritingWhileAPictureIsEncoded) {
@@ -366,11 +415,17 @@ TEST(Server, HealthDoesNotWaitForTheEngine) {
     base::Json body = text_body("Tell me everything.");
     body["temperature"] = 2.0;
     body["max_tokens"] = 1500;
+    body["ignore_eos"] = true;
     for (int i = 0; i < 20; ++i) {
         busy.push_back(std::make_unique<Client>(server->port()));
         busy.back()->send(request_text("POST", "/v1/chat/completions", base::dump_json(body)));
     }
+    for (int i = 0; i < 2000 && server->counts().n_waiting == 0; ++i)
+        std::this_thread::sleep_for(milliseconds(2));
     EXPECT_EQ(get(server->port(), "/health").status, 200);
+    const SchedulerCounts counts = server->counts();
+    EXPECT_GT(counts.n_running, 0U);
+    EXPECT_GT(counts.n_waiting, 0U) << "health was told before those who were there first";
 }
 
 }  // namespace
