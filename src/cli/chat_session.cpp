@@ -157,7 +157,7 @@ Status ChatSession::ask(const std::string& question) {
     request.question = question;
     request.images = next_images_;
     request.cancel = &interrupted();
-    request.want_pictures = console_.in_is_terminal && has_pictures();
+    request.want_pictures = has_pictures();  // for /map, also where lines come from a program
     AskProgress progress(console_);
     request.on_progress = progress.sink();
     request.on_text = [&](std::string_view text) {

@@ -109,6 +109,18 @@ TEST(Chat, MapsAndTheConversationAreKept) {
     for (const std::string& file : {map, words, json}) std::filesystem::remove(file);
 }
 
+TEST(Chat, ProgramsGetMapsToo) {
+    const std::string map = std::string(test::scratch_dir()) + "/chat-map-of-a-program.png";
+    for (const std::string& more : {std::string(), "/image " + crosses() + "\n"}) {
+        std::vector<std::string> arguments = {"chat", "--threads", "1", "--max-tokens", "2"};
+        if (more.empty()) arguments.push_back(crosses());
+        const Outcome talked =
+            run(arguments, {.input = more + "How many crosses?\nAnd what colour?\n/map " + map + "\n"});
+        EXPECT_EQ(talked.code, 0) << talked.err;
+        EXPECT_TRUE(std::filesystem::remove(map));
+    }
+}
+
 TEST(Chat, ABackslashGoesOnInTheNextLineForPeople) {
     const Outcome talked = run({"chat", "--threads", "1", "--max-tokens", "2", "--json"},
                                {.input = "Is it \\\nred?\n/quit\n", .input_is_terminal = true});
