@@ -46,9 +46,7 @@ Submission long_request(const std::string& client = "a", std::size_t max_tokens 
     submission.request = request::default_settings().request;
     submission.request.question = "Tell me everything.";
     submission.request.generation.max_tokens = max_tokens;
-    // Never the likeliest token, so that hardly any answer ends early.
-    submission.request.generation.temperature = 2.0;
-    submission.request.generation.frequency_penalty = 2.0;
+    submission.request.generation.ignores_end = true;
     submission.has_max_tokens = true;
     submission.client = client;
     return submission;
@@ -195,9 +193,7 @@ TEST(Scheduler, ARequestThatTakesTooLongEndsWithWhatItHas) {
     SchedulerOptions options = options_for(1);
     options.limits.max_request = milliseconds(100);
     Scheduler scheduler(tiny_engine(), options);
-    Submission submission = long_request("a", 1400);
-    submission.request.generation.ignores_end = true;
-    const auto job = submit(scheduler, std::move(submission));
+    const auto job = submit(scheduler, long_request("a", 1400));
     ASSERT_TRUE(is_over_within(*job, milliseconds(60'000)));
     if (job->answer() != nullptr) {
         EXPECT_EQ(job->answer()->stopped, Stopped::Deadline);
@@ -210,9 +206,7 @@ TEST(Scheduler, ARequestThatWaitsTooLongIsRefusedAndWhatRunsGoesOn) {
     SchedulerOptions options = options_for(1);
     options.limits.max_wait = milliseconds(50);
     Scheduler scheduler(tiny_engine(), options);
-    Submission submission = long_request("a", 1400);
-    submission.request.generation.ignores_end = true;
-    const auto busy = submit(scheduler, std::move(submission));
+    const auto busy = submit(scheduler, long_request("a", 1400));
     wait_until_running(scheduler, 1);
     const auto late = submit(scheduler, long_request("b", 2));
     ASSERT_TRUE(is_over_within(*late, milliseconds(60'000)));
@@ -372,8 +366,7 @@ TEST(Server, ADisconnectFreesTheSequence) {
     const auto server = start_server(options);
     for (const bool streams : {false, true}) {
         base::Json body = text_body("Tell me everything.");
-        body["temperature"] = 2.0;
-        body["frequency_penalty"] = 2.0;
+        body["ignore_eos"] = true;
         body["max_tokens"] = 1500;
         body["stream"] = streams;
         const std::size_t before = server->counts().n_cancelled;
@@ -413,7 +406,6 @@ TEST(Server, HealthDoesNotWaitForTheEngine) {
     const auto server = start_server(options);
     std::vector<std::unique_ptr<Client>> busy;
     base::Json body = text_body("Tell me everything.");
-    body["temperature"] = 2.0;
     body["max_tokens"] = 1500;
     body["ignore_eos"] = true;
     for (int i = 0; i < 20; ++i) {
@@ -423,9 +415,7 @@ TEST(Server, HealthDoesNotWaitForTheEngine) {
     for (int i = 0; i < 2000 && server->counts().n_waiting == 0; ++i)
         std::this_thread::sleep_for(milliseconds(2));
     EXPECT_EQ(get(server->port(), "/health").status, 200);
-    const SchedulerCounts counts = server->counts();
-    EXPECT_GT(counts.n_running, 0U);
-    EXPECT_GT(counts.n_waiting, 0U) << "health was told before those who were there first";
+    EXPECT_GT(server->counts().n_waiting, 0U) << "health was told after those who were there first";
 }
 
 }  // namespace
