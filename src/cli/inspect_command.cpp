@@ -53,6 +53,8 @@ Json as_json(const GgufFileInfo& info) {
                            vision.is_in_llama_cpp ? Json(vision.llama_cpp_feature_layer) : Json(nullptr)},
                           {"grid", {{"rows", vision.grid.height}, {"columns", vision.grid.width}}},
                           {"tokens", vision.grid.height * vision.grid.width}};
+        json["vision"]["differences"] = vision.differences;
+        if (!vision.exactness.empty()) json["vision"]["exactness"] = vision.exactness;
         if (!vision.note.empty()) json["vision"]["note"] = vision.note;
         if (vision.clip) {
             json["vision"]["clip"] = {{"frames", vision.clip->n_frames},
@@ -104,6 +106,16 @@ void print_clip(const ClipTowerInfo& clip, std::ostream& out) {
         << ", the square in the middle\n";
 }
 
+// What a user of llama.cpp would find otherwise, and what is exact.
+void print_differences(const VisionFileInfo& vision, std::ostream& out) {
+    std::string_view name = "  differs        ";
+    for (const std::string& difference : vision.differences) {
+        out << name << difference << '\n';
+        name = "                 ";
+    }
+    if (!vision.exactness.empty()) out << "  exact          " << vision.exactness << '\n';
+}
+
 void print(const GgufFileInfo& info, Console& console) {
     std::ostream& out = console.out;
     out << base::printable(info.path) << '\n'
@@ -149,6 +161,7 @@ void print(const GgufFileInfo& info, Console& console) {
                 << vision.tile_merge << '\n';
         }
     }
+    if (info.vision) print_differences(*info.vision, out);
     if (info.vision && !info.vision->note.empty()) out << "  note           " << info.vision->note << '\n';
     out << "  supported      " << (info.is_supported ? "yes" : "no: " + base::printable(info.reason)) << '\n';
     if (!info.needs.empty()) out << "  needs          " << info.needs << '\n';

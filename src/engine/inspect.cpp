@@ -56,6 +56,8 @@ Status read_vision(std::span<const std::byte> bytes, GgufFileInfo& info) {
     out.feature_layer = vision.feature_layer;
     out.llama_cpp_feature_layer = vision.llama_cpp_feature_layer;
     out.is_in_llama_cpp = vision.is_in_llama_cpp;
+    out.differences = vision.differences;
+    out.exactness = vision.exactness;
     if (vision.clip) {
         out.clip = ClipTowerInfo{.n_frames = vision.clip->n_frames,
                                  .n_tokens = vision.clip->n_tokens,

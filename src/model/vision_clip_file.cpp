@@ -91,7 +91,15 @@ Result<VisionInfo> read_clip_info(const GgufReader& reader) {
     CLASP_RETURN_IF_ERROR(read_feature_layer(reader, info));
     CLASP_ASSIGN_OR_RETURN(info.tiles,
                            read_tile_rule(reader, info.image_size, info.grid.width, kMaxVisionTokens));
+    info.differences = {
+        "the class token comes first and all patches are projected; llama.cpp loses the first",
+        "the projector's GELU is the exact one",
+        "pictures are turned upright and padded with the mean colour, then resized"};
+    info.exactness = kExactAsLlamaCpp;
     if (info.tiles) {
+        info.differences.back() =
+            "pictures of every size are cut into tiles, the overview first, with line breaks and without "
+            "padding as the file says";
         info.note = missing_newline_note(reader);
         // LLaVA-1.6 34B, whose decoder, Yi, is of the architecture llama and speaks ChatML.
         info.words.mistral_template = "llama2";

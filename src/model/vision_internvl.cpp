@@ -120,6 +120,12 @@ Status read_internvl_keys(const GgufReader& reader, VisionInfo& info) {
     info.projector_type = "internvl";
     info.feature_layer = info.n_blocks - 1;
     info.llama_cpp_feature_layer = info.feature_layer;
+    info.differences = {
+        "tiles are the authors' choice, often more than llama.cpp's; --max-tiles lowers their number",
+        "tiles are stretched over the picture, where llama.cpp leaves black bars",
+        "the class token comes first, so that positions are those of training",
+        "GELU is the exact one in blocks and projector"};
+    info.exactness = kExactAsLlamaCpp;
     const bool is_2 = is_version_2(reader);
     info.words.system = is_2 ? kSystem2 : kSystem3;
     info.words.joins_turns = is_2;

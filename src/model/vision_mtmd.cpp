@@ -143,6 +143,7 @@ Result<std::unique_ptr<VisionTower>> MtmdTower::open(const GgufReader& reader, c
     info.family = "libmtmd";
     info.projector_type = kind.projector_type;
     info.words.after = "";
+    info.exactness = "the tower is llama.cpp's own";
     info.note =
         "libmtmd encodes pictures for files of this kind: no vision layers are mixed, and numbers are "
         "llama.cpp's";

@@ -294,6 +294,23 @@ Result<QwenFile> read_qwen_file(const GgufReader& reader, const QwenGeneration& 
         info.paper_token_range = TokenRange{kPaperMinTokens, generation.tokens.max};
         info.words.system = "You are a helpful assistant.";
     }
+    info.differences = {
+        "pictures have " + std::to_string(generation.tokens.min) + " to " +
+            std::to_string(generation.tokens.max) +
+            " tokens; llama.cpp gives them 8 to 4096 and rounds in single precision",
+        "pictures are turned upright and stretched, transparency laid on white; llama.cpp pads with black",
+        generation.has_deepstack ? "GELU of the mergers is the exact one"
+                                 : "GELU of the merger is the exact one"};
+    if (!generation.has_deepstack)
+        info.differences.emplace_back(
+            "the decoder's norms have the file's epsilon; llama.cpp computes with 0");
+    if (generation.has_windows) {
+        info.differences.emplace_back("windows are attended to one by one; llama.cpp masks a full table");
+    }
+    info.exactness = generation.has_windows || generation.has_positions
+                         ? "with --compat llama.cpp every layer and token is llama.cpp's within the rounding "
+                           "of half precision"
+                         : kExactAsLlamaCpp;
     CLASP_RETURN_IF_ERROR(read_shape(reader, file));
     CLASP_RETURN_IF_ERROR(read_qwen_activation(reader, file));
     CLASP_RETURN_IF_ERROR(read_windows(reader, file));

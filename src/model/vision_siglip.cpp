@@ -77,6 +77,7 @@ Status SiglipTower::open_tower(const GgufReader& reader, const char* family, con
     CLASP_ASSIGN_OR_RETURN(info_, read_vit_info(reader));
     info_.family = family;
     info_.projector_type = projector_type;
+    info_.exactness = kExactAsLlamaCpp;
     info_.feature_layer = info_.llama_cpp_feature_layer = info_.n_blocks - 1;
     vit_ = Vit(reader, info_,
                {.has_class_token = false,
@@ -171,6 +172,9 @@ Result<std::unique_ptr<VisionTower>> SmolVlmTower::open(const GgufReader& reader
         const std::int64_t longest,
         value_or(read_integer(reader, kLongestSideKey, 1, kMaxLongestSide), std::int64_t{0}));
     info.words = {.after = "", .chat_template = "smolvlm"};
+    info.differences = {"a picture of one tile is its overview alone; llama.cpp shows it twice",
+                        "the shorter side follows the rounded longer one; llama.cpp rounds both up",
+                        "the tower's attention is in single precision"};
     tower->rule_ = {.tile_size = static_cast<int>(info.image_size),
                     .longest_side = static_cast<int>(longest)};
     info.max_tiles = smolvlm_max_tiles(tower->rule_);
@@ -225,6 +229,9 @@ Result<std::unique_ptr<VisionTower>> Gemma3Tower::open(const GgufReader& reader)
     auto tower = std::make_unique<Gemma3Tower>();
     CLASP_RETURN_IF_ERROR(tower->open_tower(reader, "siglip", "gemma3"));
     VisionInfo& info = tower->info_;
+    info.differences = {"pictures are stretched to a square; llama.cpp keeps their shape, on black",
+                        "a blank line stands before and behind the picture",
+                        "the tower's attention is in single precision"};
     const std::size_t side = info.image_size / info.patch_size;
     CLASP_ASSIGN_OR_RETURN(const std::size_t merge,
                            value_or(tower->read_merge(reader), std::size_t{kGemma3Merge}));

@@ -63,6 +63,10 @@ struct PictureWords {
     bool has_vicuna_system = true;
 };
 
+// VisionInfo::exactness where tests find the same bits.
+inline constexpr std::string_view kExactAsLlamaCpp =
+    "with --compat llama.cpp every layer and token is llama.cpp's, bit for bit";
+
 struct VisionInfo {
     std::string family;          // "clip-vit"
     std::string projector_type;  // as in the file: "mlp"
@@ -84,6 +88,10 @@ struct VisionInfo {
     // What becomes of a clip, where that is the same whatever it shows, for people: towers of their own.
     std::optional<ClipInput> clip = {};
     bool is_in_llama_cpp = true;  // false: there are no numbers of llama.cpp's
+    // For people: what a user of llama.cpp would find otherwise here, each in a few words, and how near
+    // its numbers are where it is followed.
+    std::vector<std::string> differences = {};
+    std::string exactness = {};
     // A sentence about what the file lacks, or how pictures are encoded instead; else empty.
     std::string note = {};
     // The profile with the paper's mixes for this tower; empty: those of LLaVA, mapped by depth.

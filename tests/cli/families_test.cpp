@@ -98,6 +98,15 @@ TEST_P(FamilyCommands, InspectCountsWhatAskSees) {
     if (!model_.needs_libmtmd) command.insert(command.end(), {"--image", size});
     const Json facts = said(command);
     EXPECT_EQ(facts["supported"], true);
+    // What is exact, and what a user of llama.cpp finds otherwise.
+    const Json& vision = facts["vision"];
+    const bool is_in_llama_cpp = !vision["llama_cpp_feature_layer"].is_null();
+    EXPECT_EQ(vision.contains("exactness"), is_in_llama_cpp);
+    EXPECT_EQ(vision["differences"].empty(), model_.needs_libmtmd || !is_in_llama_cpp);
+    if (!vision["differences"].empty()) {
+        const auto first = vision["differences"][0].get<std::string>().value();
+        EXPECT_THAT(run(command).out, HasSubstr("differs        " + first));
+    }
     if (!model_.needs_libmtmd) {
         EXPECT_EQ(facts["image"]["tokens"], n_planned());
     }
