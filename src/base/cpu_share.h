@@ -19,7 +19,8 @@ namespace clasp::base {
 // Processors of the affinity mask, or fewer if a control group allows less time. At least 1.
 std::size_t usable_cpus();
 
-// The most threads that may be asked for: four for each of those. More only wait for each other.
+// The most threads that may be asked for: four for each of those. Graphs run on no more than one for each
+// (Compute::threads_now()): more would wait for each other.
 std::size_t max_threads();
 
 // The processors' time that control groups allow: the smallest limit of the group and those around it.

@@ -156,7 +156,7 @@ Result<std::shared_ptr<Compute>> Compute::create(const ComputeOptions& options) 
                           " that this process may use; the limit is " + std::to_string(limit));
     }
     compute->n_threads_ = options.n_threads != 0 ? options.n_threads : std::min(cpus, limit);
-    compute->follows_share_ = options.n_threads == 0;
+    compute->follows_load_ = options.n_threads == 0;
     compute->shared_threads_ = compute->n_threads_;
     compute->share_.emplace(cpus);
     CLASP_RETURN_IF_ERROR(compute->start_threads());
@@ -202,12 +202,13 @@ Compute::Work::~Work() {
 std::size_t Compute::threads_now() {
     constexpr auto kInterval = std::chrono::milliseconds(20);
     const std::lock_guard lock(share_mutex_);
-    if (!follows_share_ || n_working_ == 0) return n_threads_;
+    if (n_working_ == 0) return n_threads_;
     const auto now = std::chrono::steady_clock::now();
     if (now - share_asked_ >= kInterval) {
         share_asked_ = now;
+        // Threads that wait for one another spin: more of them than processors would hardly ever end.
         const std::size_t share = std::min(n_threads_, share_->threads());
-        shared_threads_ = governor_.threads(share, base::waiting_share(), now);
+        shared_threads_ = follows_load_ ? governor_.threads(share, base::waiting_share(), now) : share;
     }
     return shared_threads_;
 }

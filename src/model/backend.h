@@ -62,9 +62,9 @@ class ErrorLines {
 };
 
 struct ComputeOptions {
-    // Of the CPU backend; 0: the processors that this process may use, shared with other processes that
-    // compute at the same time (base/cpu_share.h). More than
-    // base::max_threads() are refused.
+    // Of the CPU backend, at most; 0: the processors that this process may use, fewer while the machine is
+    // busy. Either way they are shared with other processes that compute at the same time
+    // (base/cpu_share.h). More than base::max_threads() are refused.
     std::size_t n_threads = 0;
     bool use_gpu = true;  // take the first GPU that ggml offers; without one this changes nothing
 };
@@ -112,7 +112,7 @@ class Compute {
     std::mutex share_mutex_;
     std::optional<base::CpuShare> share_;
     base::ThreadGovernor governor_;
-    bool follows_share_ = false;  // the number of threads was left to us
+    bool follows_load_ = false;  // the number of threads was left to us
     std::size_t n_working_ = 0;
     std::size_t shared_threads_ = 1;
     std::chrono::steady_clock::time_point share_asked_ = {};

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/cpu_share.h"
 #include "base/text.h"
 
 namespace clasp::model {
@@ -111,7 +112,8 @@ Result<std::shared_ptr<const VisionModel>> VisionModel::load_bytes(std::span<con
                               std::string(vision_weights_name(options.weights)));
         }
         OutsideModel outside = options.outside;
-        outside.n_threads = model->compute_->n_threads();
+        // libmtmd keeps its number for good.
+        outside.n_threads = std::min(model->compute_->n_threads(), base::usable_cpus());
         CLASP_RETURN_IF_ERROR(model->tower_->attach(outside));
     }
     CLASP_ASSIGN_OR_RETURN(model->weights_, WeightStore::load(reader, model->tower_->specs(), options.weights,
