@@ -198,6 +198,12 @@ bool takes_is(std::string_view word) {
     return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
 }
 
+// "whats" is "what's" of those who leave the apostrophe out.
+bool is_bare_contraction(std::string_view word) {
+    constexpr std::array<std::string_view, 4> kWords = {"whats", "whos", "wheres", "hows"};
+    return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+}
+
 bool is_accent(char32_t c) {
     return c >= 0x0300 && c <= 0x036F;
 }
@@ -275,6 +281,12 @@ class Splitter {
     }
 
     void push_word() {
+        if (is_bare_contraction(current_)) {
+            current_.pop_back();
+            words_.push_back({std::move(current_), WordKind::Word, capital_, accented_});
+            words_.push_back({"is", WordKind::Word, false, false});
+            return;
+        }
         for (const Contraction& contraction : kContractions) {
             const std::size_t length = contraction.ending.size();
             if (current_.size() <= length || !current_.ends_with(contraction.ending)) continue;

@@ -82,6 +82,8 @@ TEST(SplitWords, LettersDigitsMarksAndContractions) {
                 ElementsAre("what", "color", "is", "the", "cafe", "?"));
     EXPECT_THAT(split("What's the dog's name, isn't it?"),
                 ElementsAre("what", "is", "the", "dog", "'s", "name", "is", "not", "it", "?"));
+    EXPECT_THAT(split("whats this and whose is it"),
+                ElementsAre("what", "is", "this", "and", "whose", "is", "it"));
     EXPECT_THAT(split("1,300.5 cats"), ElementsAre("1,300.5", "cats"));
     EXPECT_THAT(split("x = 3"), ElementsAre("x", "=", "3"));
     EXPECT_THAT(split(" \t\n\x01\x7F "), IsEmpty());
