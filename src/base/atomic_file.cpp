@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <system_error>
 #include <utility>
@@ -20,10 +21,16 @@ struct Free {
     void operator()(char* text) const { std::free(text); }
 };
 
-// Where a link leads, so that the file there is replaced and not the link.
-std::string resolved(const std::string& path) {
-    const std::unique_ptr<char, Free> real(::realpath(path.c_str(), nullptr));
-    return real != nullptr ? std::string(real.get()) : path;
+// What a link names, a step at a time: the file at its end need not be there yet.
+std::string end_of_links(std::string path) {
+    constexpr int kMostLinks = 40;
+    for (int i = 0; i < kMostLinks; ++i) {
+        std::error_code error;
+        const std::filesystem::path next = std::filesystem::read_symlink(path, error);
+        if (error) break;  // no link
+        path = (std::filesystem::path(path).parent_path() / next).string();
+    }
+    return path;
 }
 
 int write_all(int file, std::string_view bytes) {
@@ -45,6 +52,14 @@ int open_special(const std::string& path) {
 
 }  // namespace
 
+std::string write_target(const std::string& path) {
+    const std::unique_ptr<char, Free> real(::realpath(path.c_str(), nullptr));
+    if (real != nullptr) return real.get();
+    // Links of /proc to pipes have no path that could be followed.
+    struct stat info {};
+    return ::stat(path.c_str(), &info) == 0 ? path : end_of_links(path);
+}
+
 Status AtomicFile::error(int number) const {
     const Code code = number == ENOENT || number == ENOTDIR ? Code::NotFound : Code::Unavailable;
     return {code, "cannot write " + path_in_quotes(path_) + ": " + std::generic_category().message(number)};
@@ -53,7 +68,7 @@ Status AtomicFile::error(int number) const {
 Result<AtomicFile> AtomicFile::create(const std::string& path) {
     // Unique among the threads of this process and, by its id, among processes; O_EXCL settles the rest.
     static std::atomic<unsigned> counter{0};
-    AtomicFile file(path, resolved(path));
+    AtomicFile file(path, write_target(path));
     struct stat info {};
     const bool is_there = ::stat(file.target_.c_str(), &info) == 0;
     if (is_there && S_ISDIR(info.st_mode)) return file.error(EISDIR);

@@ -13,6 +13,9 @@ namespace clasp::base {
 // Whether a finished file must survive a power cut, which takes a disk some milliseconds, or only a failure.
 enum class Flush : std::uint8_t { ToDisk, LeaveToSystem };
 
+// Where a link leads, so that the file there is replaced or made and not the link; any other path as it is.
+std::string write_target(const std::string& path);
+
 // A link is followed and stays a link; a file that is replaced passes on its permissions. What is no file (a
 // pipe, a terminal, /dev/null) is written to directly. Every error is not_found or unavailable, names the
 // path and gives the system's reason.

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/atomic_file.h"
 #include "base/text.h"
 
 namespace clasp::cli {
@@ -53,7 +54,12 @@ Status check_output_file(const Option& option, const std::string& path) {
         return refused(option, path, "something that is not a regular file is in its place");
     }
     if (!file.has_filename()) return refused(option, path, "the name of a file is missing");
-    const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+    if (fs::exists(target) && ::access(path.c_str(), W_OK) != 0) {
+        return refused(option, path,
+                       "the file there cannot be written to: " + std::generic_category().message(errno));
+    }
+    const fs::path end(base::write_target(path));
+    const fs::path folder = end.has_parent_path() ? end.parent_path() : fs::path(".");
     const fs::file_status parent = fs::status(folder, error);
     if (!fs::exists(parent)) {
         return refused(option, path, "there is no folder " + folder_in_quotes(folder));

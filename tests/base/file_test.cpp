@@ -150,6 +150,12 @@ TEST(AtomicFile, KeepsLinksAndPermissions) {
     EXPECT_TRUE(fs::is_symlink(folder / "link"));
     EXPECT_EQ(*read_file(target.string(), 10), "new");
     EXPECT_EQ(fs::status(target).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+    // Links to what is not there yet, one behind the other.
+    fs::create_symlink("later", folder / "near");
+    fs::create_symlink(folder / "near", folder / "far");
+    ASSERT_TRUE(write_file_atomic((folder / "far").string(), "made").ok());
+    EXPECT_TRUE(fs::is_symlink(folder / "far") && fs::is_symlink(folder / "near"));
+    EXPECT_EQ(*read_file((folder / "later").string(), 10), "made");
 }
 
 TEST(AtomicFile, WritesIntoWhatIsNoFileInsteadOfReplacingIt) {

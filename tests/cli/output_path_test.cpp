@@ -7,8 +7,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <string>
 
 #include "run_program.h"
+#include "support/child.h"
 #include "support/paths.h"
 
 namespace clasp::cli {
@@ -56,6 +59,8 @@ TEST_F(OutputPath, FilesThatCannotBeWrittenSayWhy) {
     EXPECT_THAT(file_error("file/new.png"), HasSubstr("is no folder"));
     EXPECT_THAT(file_error("new.gif"), HasSubstr("must end with .png, .jpg"));
     EXPECT_THAT(file_error("new"), HasSubstr("must end with .png, .jpg"));
+    fs::create_symlink(path("no/such/new.png"), path("link.png"));
+    EXPECT_THAT(file_error("link.png"), HasSubstr("there is no folder"));
     fs::create_directories(path("dir.png"));
     EXPECT_THAT(file_error("dir.png"), HasSubstr("a folder is in its place"));
     EXPECT_THAT(check_output_file({.name = "out"}, "/dev/null").message(), HasSubstr("not a regular file"));
@@ -71,11 +76,33 @@ TEST_F(OutputPath, FoldersMayBeMade) {
     EXPECT_FALSE(fs::exists(path("a")));
 }
 
+// Root may write everywhere, so it asks as somebody else, whose id has no name as a rule.
+std::string as_a_user(const std::function<std::string()>& question) {
+    if (geteuid() != 0) return question();
+    constexpr unsigned kSomebody = 54321;
+    return test::run_in_child([&]() -> std::string {
+               if (setgid(kSomebody) != 0 || setuid(kSomebody) != 0) return "no other user";
+               return question();
+           })
+        .text;
+}
+
 TEST_F(OutputPath, FoldersWithoutPermissionAreRefused) {
-    if (geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
     fs::permissions(folder_ / "sub", fs::perms::owner_read | fs::perms::owner_exec);
-    EXPECT_THAT(file_error("sub/new.png"), HasSubstr("cannot be written to"));
-    EXPECT_THAT(folder_error("sub/new"), HasSubstr("cannot be written to"));
+    EXPECT_THAT(as_a_user([&] { return file_error("sub/new.png"); }), HasSubstr("cannot be written to"));
+    EXPECT_THAT(as_a_user([&] { return folder_error("sub/new"); }), HasSubstr("cannot be written to"));
+}
+
+// A folder that anybody may write to can hold a file that they may not.
+TEST_F(OutputPath, FilesWithoutPermissionAreRefused) {
+    fs::permissions(folder_, fs::perms::all);
+    const fs::path map = folder_ / "map.png";
+    std::ofstream(map) << "x";
+    EXPECT_EQ(file_error("map.png"), "");
+    fs::permissions(map, fs::perms::owner_read);
+    EXPECT_THAT(as_a_user([&] { return file_error("map.png"); }),
+                HasSubstr("the file there cannot be written to"));
+    EXPECT_EQ(as_a_user([&] { return file_error("beside.png"); }), "");
 }
 
 // Through the program: exit code 2, and nothing was read before.
