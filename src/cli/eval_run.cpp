@@ -13,6 +13,7 @@
 #include "cli/output.h"
 #include "cli/request_rows.h"
 #include "eval/ablation.h"
+#include "methods/method.h"
 
 namespace clasp::cli {
 
@@ -418,8 +419,14 @@ Status check_eval_values(const Arguments& arguments) {
         eval::find_benchmark(is_ablation ? arguments.text("benchmark") : words[0]).status());
     if (is_ablation && words[1] != kCalibrationAblation)
         CLASP_RETURN_IF_ERROR(eval::find_ablation(words[1]).status());
-    CLASP_RETURN_IF_ERROR(base_variant(arguments).status());
-    CLASP_RETURN_IF_ERROR(read_method_list(arguments.text("methods")).status());
+    CLASP_ASSIGN_OR_RETURN(const eval::Variant base, base_variant(arguments));
+    CLASP_ASSIGN_OR_RETURN(const auto names, read_method_list(arguments.text("methods")));
+    for (const std::string& name : names) {
+        if (base.mass != MassRule::Nearest) break;
+        CLASP_ASSIGN_OR_RETURN(const methods::Method* method,
+                               methods::find_method(methods::split_method_choice(name).name));
+        CLASP_RETURN_IF_ERROR(methods::check_masses(*method));
+    }
     for (const std::string& budget : split_list(arguments.text("budgets")))
         CLASP_RETURN_IF_ERROR(parse_budget(budget).status());
     const auto shard = arguments.text_if("shard");

@@ -157,10 +157,7 @@ Result<RequestPlan> plan_request(const AskRequest& request, const Policy& policy
     plan.split = policy.classes[plan.chosen_class.id].split;
     plan.mass = request.mass.value_or(
         clasp::policy::own_mass(*plan.method, request.method.empty() ? &policy : nullptr));
-    if (plan.mass == MassRule::Nearest && !plan.method->drops) {
-        return invalid("method '" + std::string(plan.method->name) +
-                       "' leaves no masses: it merges what it takes away, or nothing survives it");
-    }
+    if (plan.mass == MassRule::Nearest) CLASP_RETURN_IF_ERROR(methods::check_masses(*plan.method));
     plan.method = &methods::with_masses(*plan.method, plan.mass == MassRule::Nearest);
     const bool has_schedule = !request.forced_stages.empty() || !request.schedule_name.empty();
     plan.prunes = !request.vanilla && (has_schedule || request.budget.kind != BudgetSpec::Kind::None);

@@ -132,6 +132,8 @@ struct MethodChoice {
 MethodChoice split_method_choice(std::string_view text);
 // Errors: those of find_method() and Settings::read().
 Status check_method_choice(const MethodChoice& choice);
+// Error: dropped tokens cannot leave masses under this method.
+Status check_masses(const Method& method);
 // What tables, maps and reports call it: "fastv:faithful=paper", "fastv + masses", "clasp+".
 std::string method_label(const Method& method, const std::vector<std::string>& options, bool has_masses);
 

@@ -51,6 +51,13 @@ Status check_method_choice(const MethodChoice& choice) {
     return Settings::read(method->name, method->options, choice.options).status();
 }
 
+Status check_masses(const Method& method) {
+    if (method.drops) return ok_status();
+    return {Code::InvalidArgument,
+            "method '" + std::string(method.name) +
+                "' leaves no masses: it merges what it takes away, or nothing survives it"};
+}
+
 std::string method_label(const Method& method, const std::vector<std::string>& options, bool has_masses) {
     const Method& ran = with_masses(method, has_masses);
     std::string label(ran.name);

@@ -86,6 +86,10 @@ Status check_text_only(const Settings& settings, Caller caller) {
 Status check_choices(const AskRequest& request, const Policy& policy) {
     const std::string& method = request.method.empty() ? policy.method : request.method;
     CLASP_RETURN_IF_ERROR(methods::check_method_choice({method, request.method_options}));
+    if (request.mass == MassRule::Nearest) {
+        CLASP_ASSIGN_OR_RETURN(const methods::Method* chosen, methods::find_method(method));
+        CLASP_RETURN_IF_ERROR(methods::check_masses(*chosen));
+    }
     if (request.class_choice.empty()) return ok_status();
     return find_class(policy, request.class_choice).status();
 }
