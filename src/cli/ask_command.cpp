@@ -51,6 +51,7 @@ std::vector<ImageSource> as_clip(const std::vector<ImageSource>& sources) {
 Status check_map(const Arguments& arguments) {
     const auto map = arguments.text_if("map");
     if (!map) return ok_status();
+    CLASP_RETURN_IF_ERROR(check_spares_pictures(*map, arguments.positional("IMAGE")));
     std::vector<ImageSource> images;
     for (const std::string& word : arguments.positional("IMAGE")) {
         if (word == "-") return ok_status();

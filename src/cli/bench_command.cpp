@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "cli/pictures.h"
 #include "request/answer_json.h"
 #include "request/option_table.h"
 #include "request/question_text.h"
@@ -131,6 +132,7 @@ Status run(const Arguments& arguments, Console& console) {
     const std::vector<std::string_view> budgets = base::split(named, ',');
     const std::string drawn = test_picture();
     const auto path = arguments.text_if("image");
+    if (path) CLASP_RETURN_IF_ERROR(check_picture(*path));
     const ImageSource image = path ? ImageSource{*path, {}} : ImageSource{{}, drawn};
     std::vector<AskRequest> requests;
     for (const std::string_view budget : budgets) {

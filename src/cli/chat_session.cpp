@@ -1,9 +1,7 @@
 #include "cli/chat_session.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <ostream>
-#include <system_error>
 #include <utility>
 
 #include "base/file.h"
@@ -16,6 +14,7 @@
 #include "cli/output.h"
 #include "cli/output_path.h"
 #include "cli/picture_file.h"
+#include "cli/pictures.h"
 #include "methods/method.h"
 #include "request/answer_json.h"
 
@@ -61,12 +60,6 @@ Json messages_json(const std::vector<Message>& messages) {
 }
 
 }  // namespace
-
-Status check_picture(const std::string& path) {
-    std::error_code error;
-    if (std::filesystem::is_directory(path, error)) return ok_status();
-    return base::InputFile::open(path).status();
-}
 
 std::string map_text(const Answer& answer) {
     const draw::StagePanel panel = last_panel(answer);

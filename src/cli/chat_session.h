@@ -48,9 +48,6 @@ class ChatSession {
     std::string last_question_;
 };
 
-// Whether there is a file, or a folder of frames; what is in it is seen when it is asked about.
-Status check_picture(const std::string& path);
-
 // What the last stage left, a character for each token; empty when the model does not say where they lie.
 std::string map_text(const Answer& answer);
 // "# user", "# assistant" and their words below; pictures are told by their number.

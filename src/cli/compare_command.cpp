@@ -39,6 +39,9 @@ Status check(const Arguments& arguments) {
     CLASP_RETURN_IF_ERROR(
         check_pictures_and_question(arguments.positional("IMAGE"), arguments.positional("QUESTION").front()));
     CLASP_RETURN_IF_ERROR(read_method_list(arguments.text("methods")).status());
+    if (const auto map = arguments.text_if("map")) {
+        CLASP_RETURN_IF_ERROR(check_spares_pictures(*map, arguments.positional("IMAGE")));
+    }
     const std::string& image = arguments.positional("IMAGE").front();
     if (arguments.is_given("map") && image != "-") {
         const std::array images = {ImageSource{.path = image, .bytes = {}}};

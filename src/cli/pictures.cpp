@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <istream>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "clasp/image.h"
 #include "cli/output_path.h"
@@ -44,10 +45,35 @@ bool is_video(const std::string& bytes) {
            video::ClipFormat::None;
 }
 
+// A word that is no file may belong to a question whose quotation marks are missing.
+Status check_word(const std::string& word) {
+    Status status = check_picture(word);
+    const bool is_path = has_picture_name(word) || word.find('/') != std::string::npos;
+    if (is_path || status.code() != Code::NotFound) return status;
+    return {status.code(), status.message() + "; a question of several words goes in quotation marks"};
+}
+
 // Of a clip that comes through standard input, which is kept in memory.
 constexpr std::size_t kMaxClipInput = std::size_t{1} << 30U;
 
 }  // namespace
+
+Status check_picture(const std::string& path) {
+    std::error_code error;
+    if (fs::is_directory(path, error)) return ok_status();
+    return base::InputFile::open(path).status();
+}
+
+Status check_spares_pictures(const std::string& path, const std::vector<std::string>& words) {
+    std::error_code error;
+    for (const std::string& word : words) {
+        if (word == "-" || !fs::equivalent(path, word, error)) continue;
+        return {Code::InvalidArgument, base::path_in_quotes(path) +
+                                           " is the picture that is asked about; a map in its place would be "
+                                           "the end of it"};
+    }
+    return ok_status();
+}
 
 Status check_pictures_and_question(const std::vector<std::string>& pictures, const std::string& question) {
     CLASP_RETURN_IF_ERROR(request::check_question(question));
@@ -79,6 +105,7 @@ Result<std::unique_ptr<Pictures>> read_pictures(const std::vector<std::string>& 
     auto pictures = std::make_unique<Pictures>();
     for (const std::string& word : words) {
         if (word != "-") {
+            CLASP_RETURN_IF_ERROR(check_word(word));
             pictures->sources.push_back({word, {}});
             continue;
         }

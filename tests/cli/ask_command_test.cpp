@@ -92,12 +92,17 @@ TEST(Compare, WithoutASingleAnswerItFails) {
 }
 
 TEST(Ask, ValuesThatCannotBeAreWrongUsage) {
-    const std::vector<std::vector<std::string>> cases = {
-        {"--budget", "-3"},        {"--schedule", "nonsense"},
-        {"--schedule", "2:300,x"}, {"--schedule", "paper-7"},
-        {"--policy", "nosuch"},    {"--method", "nosuch"},
-        {"--class", "nosuch"},     {"--model", "nosuch"},
-        {"--method-option", "x"},  {"--method", "fastv", "--method-option", "layer=0"}};
+    const std::vector<std::vector<std::string>> cases = {{"--budget", "-3"},
+                                                         {"--schedule", "nonsense"},
+                                                         {"--schedule", "2:300,x"},
+                                                         {"--schedule", "paper-7"},
+                                                         {"--policy", "nosuch"},
+                                                         {"--method", "nosuch"},
+                                                         {"--class", "nosuch"},
+                                                         {"--model", "nosuch"},
+                                                         {"--method-option", "x"},
+                                                         {"--method", "fastv", "--method-option", "layer=0"},
+                                                         {"--mass", "nearest", "--method", "tome"}};
     for (const auto& more : cases) {
         const Outcome result = run(ask(more));
         EXPECT_EQ(result.code, 2) << more[0] << " " << more[1] << ": " << result.err;
@@ -111,10 +116,33 @@ TEST(Ask, ValuesThatCannotBeAreWrongUsage) {
     EXPECT_THAT(run(ask({"--max-tokens", "0"})).err, HasSubstr("from 1 to 1048576, not '0'"));
     EXPECT_EQ(run({"eval", "scenes", "--data", ".", "--methods", "nosuch"}).code, 2);
     EXPECT_EQ(run({"eval", "nosuch", "--data", "."}).code, 2);
+    EXPECT_EQ(run({"eval", "scenes", "--data", ".", "--methods", "clasp,tome", "--mass", "nearest"}).code, 2);
     EXPECT_EQ(run({"eval", "scenes", "--data", ".", "--shard", "x"}).code, 2);
     EXPECT_EQ(
         run({"calibrate", "--data", ".", "--out", "p.json", "--budget", "64", "--method", "nosuch"}).code, 2);
     EXPECT_EQ(run({"ask", "no-such-picture.png", kQuestion}).code, 1);
+}
+
+// Before a model is loaded for it, which may take half a minute: the one named here would not load at all.
+TEST(Ask, APictureThatIsNotThereIsSaidFirst) {
+    const std::string broken = fresh_folder() + "/broken.gguf";
+    std::ofstream(broken) << "no model";
+    const std::string absent = fs::path(broken).replace_filename("absent.png").string();
+    const std::vector<std::string> model = {"-m", broken, "-M", broken};
+    for (std::vector<std::string> words : {std::vector<std::string>{"ask", absent, "How many?"},
+                                           {"ask", picture(), absent, "How many?"},
+                                           {"ask", picture(), absent, "How many?", "--as-clip"},
+                                           {"compare", absent, "How many?"},
+                                           {"bench", "--image", absent}}) {
+        words.insert(words.end(), model.begin(), model.end());
+        const Outcome result = run(words);
+        EXPECT_EQ(result.code, 1) << words[0];
+        EXPECT_THAT(result.err, HasSubstr("absent.png': No such file")) << words[0];
+        EXPECT_THAT(result.err, Not(HasSubstr("quotation marks"))) << words[0];
+    }
+    EXPECT_THAT(run({"ask", picture(), "How", "many", "are there?"}).err,
+                HasSubstr("cannot open 'How': No such file or directory; a question of several words goes in "
+                          "quotation marks"));
 }
 
 TEST(Ask, SwappedAndMissingQuestionsAreRecognised) {
@@ -237,6 +265,21 @@ TEST(Ask, MapsComeAsPngOrJpeg) {
         EXPECT_FALSE(drawn->is_partial);
     }
     EXPECT_EQ(run(ask({"--map", folder + "/map.svg"})).code, 2);
+}
+
+TEST(Ask, AMapDoesNotReplaceThePicture) {
+    const std::string mine = fresh_folder() + "/mine.png";
+    fs::copy_file(picture(), mine);
+    const std::string link = fs::path(mine).replace_filename("link.png").string();
+    fs::create_symlink(mine, link);
+    for (const char* command : {"ask", "compare"}) {
+        for (const std::string& map : {mine, link}) {
+            const Outcome result = run({command, mine, kQuestion, "--map", map});
+            EXPECT_EQ(result.code, 2) << command;
+            EXPECT_THAT(result.err, HasSubstr("is the picture that is asked about")) << command;
+        }
+    }
+    EXPECT_EQ(file_bytes(mine), file_bytes(picture()));
 }
 
 std::string clip() {
@@ -387,7 +430,9 @@ TEST(Ask, ShowsProgressOnATerminalOnly) {
     EXPECT_THAT(shown.err.substr(gone + 4), Not(HasSubstr("\x1b")));
     EXPECT_THAT(shown.err.substr(gone + 4), HasSubstr("visual tokens"));
     // A failure clears it too.
-    const Outcome failed = run({"ask", "absent.png", kQuestion}, {.on_terminal = true});
+    const std::string broken = fresh_folder() + "/broken.png";
+    std::ofstream(broken) << "no picture";
+    const Outcome failed = run({"ask", broken, kQuestion}, {.on_terminal = true});
     EXPECT_EQ(failed.code, 1);
     EXPECT_THAT(failed.err, HasSubstr("\r\x1b[Kclasp-vlm ask: "));
 }
