@@ -149,6 +149,7 @@ Status ChatSession::ask(const std::string& question) {
     AskRequest request = settings_.request;
     request.question = question;
     request.images = next_images_;
+    for (const ImageSource& image : next_images_) shown_.push_back(image.path);
     request.cancel = &interrupted();
     request.want_pictures = has_pictures();  // for /map, also where lines come from a program
     AskProgress progress(console_);
@@ -227,6 +228,7 @@ Status ChatSession::show_map(const std::string& path) const {
         return {Code::InvalidArgument, "/map shows what an answer about a picture saw; there is none yet"};
     if (!path.empty()) {
         CLASP_RETURN_IF_ERROR(check_output_file(map_option(""), path));
+        CLASP_RETURN_IF_ERROR(check_spares_pictures(path, shown_));
         CLASP_RETURN_IF_ERROR(write_token_map(path, last_question_, *last_answer_, settings_.model));
         tell("written: " + base::printable(path, 256));
         return ok_status();
@@ -240,6 +242,7 @@ Status ChatSession::show_map(const std::string& path) const {
 
 Status ChatSession::save(const std::string& path) const {
     if (path.empty()) return missing_value("/save", "the path of a file");
+    CLASP_RETURN_IF_ERROR(check_spares_pictures(path, shown_));
     const bool as_json = extension_of(path) == ".json";
     const std::string text = as_json ? base::dump_json(messages_json(conversation_.messages())) + "\n"
                                      : transcript(conversation_.messages());

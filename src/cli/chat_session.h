@@ -44,6 +44,7 @@ class ChatSession {
     ChatSettings settings_;
     Console& console_;
     std::vector<ImageSource> next_images_;
+    std::vector<std::string> shown_;  // files of pictures, which nothing may be written over
     std::optional<Answer> last_answer_;
     std::string last_question_;
 };

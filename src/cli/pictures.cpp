@@ -68,9 +68,8 @@ Status check_spares_pictures(const std::string& path, const std::vector<std::str
     std::error_code error;
     for (const std::string& word : words) {
         if (word == "-" || !fs::equivalent(path, word, error)) continue;
-        return {Code::InvalidArgument, base::path_in_quotes(path) +
-                                           " is the picture that is asked about; a map in its place would be "
-                                           "the end of it"};
+        return {Code::InvalidArgument,
+                base::path_in_quotes(path) + " is a picture that is asked about, and would be replaced"};
     }
     return ok_status();
 }

@@ -276,7 +276,7 @@ TEST(Ask, AMapDoesNotReplaceThePicture) {
         for (const std::string& map : {mine, link}) {
             const Outcome result = run({command, mine, kQuestion, "--map", map});
             EXPECT_EQ(result.code, 2) << command;
-            EXPECT_THAT(result.err, HasSubstr("is the picture that is asked about")) << command;
+            EXPECT_THAT(result.err, HasSubstr("is a picture that is asked about")) << command;
         }
     }
     EXPECT_EQ(file_bytes(mine), file_bytes(picture()));

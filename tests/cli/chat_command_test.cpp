@@ -121,6 +121,21 @@ TEST(Chat, ProgramsGetMapsToo) {
     }
 }
 
+TEST(Chat, NothingIsWrittenOverAPictureThatWasShown) {
+    const std::string mine = std::string(test::scratch_dir()) + "/chat-mine.png";
+    std::filesystem::copy_file(crosses(), mine, std::filesystem::copy_options::overwrite_existing);
+    const auto before = base::read_file(mine, 1U << 20U);
+    ASSERT_TRUE(before.ok());
+    const Outcome talked =
+        run({"chat", "--threads", "1", "--max-tokens", "2"},
+            {.input = mine + " What is it?\n/map " + mine + "\n/save " + mine + "\n/quit\n",
+             .input_is_terminal = true});
+    EXPECT_THAT(talked.err, HasSubstr("is a picture that is asked about"));
+    EXPECT_THAT(talked.err, Not(HasSubstr("written: ")));
+    EXPECT_EQ(*base::read_file(mine, 1U << 20U), *before);
+    std::filesystem::remove(mine);
+}
+
 TEST(Chat, ABackslashGoesOnInTheNextLineForPeople) {
     const Outcome talked = run({"chat", "--threads", "1", "--max-tokens", "2", "--json"},
                                {.input = "Is it \\\nred?\n/quit\n", .input_is_terminal = true});
