@@ -53,7 +53,7 @@ void clasp_cancel_destroy(clasp_cancel* cancel);
 /* ---- Errors that no call returns ---- */
 
 /* Gets the reason when ggml, on which the engine runs, gives up in the middle of its work; it must not
- * return. One for the whole process; NULL: ggml prints, starts a debugger and aborts. See clasp/fatal.h. */
+ * return. One for the whole process; NULL: a line on standard error, then abort(). See clasp/fatal.h. */
 typedef void (*clasp_fatal_function)(const char* message);
 void clasp_set_fatal_handler(clasp_fatal_function function);
 

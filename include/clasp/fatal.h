@@ -1,8 +1,8 @@
 // What a program can do about errors that no call returns.
 //
 // The engine computes with ggml. Where memory or threads run out in the middle of its work, ggml does not
-// return an error: it prints a line, starts a debugger if there is one (gdb or lldb, to print a stack) and
-// aborts the process. The library leaves that as it is, because how a process ends is the program's affair.
+// return an error: it aborts the process. Once an engine was loaded, a line on standard error says why; the
+// debugger that ggml would start before (gdb or lldb, to print a stack) is kept away.
 // A program that wants something else says so once, at its start:
 //
 //     clasp::set_fatal_handler([](const char* message) {
@@ -20,7 +20,7 @@ namespace clasp {
 // left. It must not return; if it does, the process aborts.
 using FatalHandler = void (*)(const char* message);
 
-// One for the whole process. Null restores what ggml does by itself.
+// One for the whole process. Null: the line on standard error, then the process aborts.
 void set_fatal_handler(FatalHandler handler);
 
 }  // namespace clasp

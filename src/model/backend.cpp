@@ -96,7 +96,10 @@ std::size_t count_operations(ggml_cgraph* graph) {
 
 Status prepare_ggml() {
     static std::once_flag once;
-    std::call_once(once, [] { llama_log_set(forward_log, nullptr); });  // sets that of ggml too
+    std::call_once(once, [] {
+        llama_log_set(forward_log, nullptr);  // sets that of ggml too
+        keep_debuggers_away();
+    });
     return load_ggml();
 }
 

@@ -26,6 +26,10 @@ Status check_versions(const LibraryVersions& compiled, const LibraryVersions& lo
 // the best that this processor can run. Done once; later calls return what the first one found.
 Status load_ggml();
 
+// Where ggml gives up it says why and aborts, without the debugger that it would start; a handler that the
+// program has set stays (clasp/fatal.h).
+void keep_debuggers_away();
+
 // The file that the CPU backend runs from: a module of ggml, or the program when the backend is part of it.
 // Empty before load_ggml().
 std::string cpu_backend_file();

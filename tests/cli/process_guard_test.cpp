@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -23,6 +24,8 @@
 #include "support/paths.h"
 #ifdef CLASP_HAS_ENGINE
 #include <ggml.h>
+
+#include "model/backend.h"
 #endif
 
 namespace clasp::cli {
@@ -61,15 +64,36 @@ TEST(ProcessGuard, ExceptionsThatNobodyCatches) {
 }
 
 #ifdef CLASP_HAS_ENGINE
-TEST(ProcessGuard, GgmlGivesUpWithoutADebugger) {
-    // Would be found before the real ones.
-    const std::filesystem::path folder =
+// A folder of debuggers that would be found before the real ones, and leave a file when they start.
+std::filesystem::path debuggers() {
+    std::filesystem::path folder =
         std::filesystem::path(test::scratch_dir()) / ("debuggers-" + std::to_string(::getpid()));
     std::filesystem::create_directories(folder);
     for (const char* name : {"gdb", "lldb"}) {
         std::ofstream(folder / name) << "#!/bin/sh\ntouch '" << (folder / "started").string() << "'\n";
         std::filesystem::permissions(folder / name, std::filesystem::perms::owner_all);
     }
+    return folder;
+}
+
+// What a program that embeds the engine gets when it does not say otherwise.
+TEST(ProcessGuard, WithoutItGgmlStartsNoDebuggerEither) {
+    const std::filesystem::path folder = debuggers();
+    const Ending ending = test::end_of([&] {
+        ::unsetenv("GGML_NO_BACKTRACE");
+        ::setenv("PATH", (folder.string() + ":" + std::getenv("PATH")).c_str(), 1);
+        if (!model::prepare_ggml().ok()) ::_exit(3);
+        GGML_ABORT("no memory");
+    });
+    EXPECT_EQ(ending.status, -SIGABRT);
+    EXPECT_NE(ending.said.find("no memory"), std::string::npos) << ending.said;
+    EXPECT_EQ(ending.said.find('\n'), ending.said.size() - 1) << ending.said;
+    EXPECT_FALSE(std::filesystem::exists(folder / "started"));
+    std::filesystem::remove_all(folder);
+}
+
+TEST(ProcessGuard, GgmlGivesUpWithoutADebugger) {
+    const std::filesystem::path folder = debuggers();
     const Ending ending = end_of([&] {
         ::setenv("PATH", (folder.string() + ":" + std::getenv("PATH")).c_str(), 1);
         std::thread other([] { GGML_ABORT("no memory"); });
