@@ -75,7 +75,7 @@ Result<ClipShape> read_clip_shape(const ModelConfig& config, std::int64_t featur
     return shape;
 }
 
-void set_clip_keys(const ClipShape& shape, std::uint64_t projection, GgufKeys& keys) {
+void set_vit_keys(const VitShape& shape, std::uint64_t projection, GgufKeys& keys) {
     keys.set_u32("clip.vision.image_size", shape.image_size);
     keys.set_u32("clip.vision.patch_size", shape.patch_size);
     keys.set_u32("clip.vision.embedding_length", shape.width);
@@ -84,6 +84,10 @@ void set_clip_keys(const ClipShape& shape, std::uint64_t projection, GgufKeys& k
     keys.set_u32("clip.vision.projection_dim", projection);
     keys.set_u32("clip.vision.attention.head_count", shape.n_heads);
     keys.set_f32("clip.vision.attention.layer_norm_epsilon", shape.norm_epsilon);
+}
+
+void set_clip_keys(const ClipShape& shape, std::uint64_t projection, GgufKeys& keys) {
+    set_vit_keys(shape, projection, keys);
     keys.set_flag("clip.use_gelu", shape.is_gelu);
 }
 

@@ -8,7 +8,8 @@
 
 namespace clasp::convert {
 
-struct ClipShape {
+// What all vision transformers have, and the keys that say it.
+struct VitShape {
     std::uint64_t width = 0;
     std::uint64_t ffn_width = 0;
     std::uint64_t n_blocks = 0;  // that the checkpoint has
@@ -16,12 +17,16 @@ struct ClipShape {
     std::uint64_t n_heads = 0;
     std::uint64_t image_size = 0;
     std::uint64_t patch_size = 0;
-    double norm_epsilon = 1e-5;
-    bool is_gelu = false;  // with erf; else x * sigmoid(1.702 x)
+    double norm_epsilon = 0.0;
 
     [[nodiscard]] std::uint64_t n_positions() const {
         return (image_size / patch_size) * (image_size / patch_size) + 1;
     }
+};
+void set_vit_keys(const VitShape& shape, std::uint64_t projection, GgufKeys& keys);
+
+struct ClipShape : VitShape {
+    bool is_gelu = false;  // with erf; else x * sigmoid(1.702 x)
 };
 
 // `config` describes the tower; `feature_layer` counts hidden states from the end where it is negative.

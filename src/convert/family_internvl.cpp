@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "convert/clip_plan.h"
 #include "convert/family.h"
 
 namespace clasp::convert {
@@ -17,23 +18,11 @@ constexpr std::uint64_t kMaxInternBlocks = 512;
 constexpr std::uint64_t kMaxInternSide = 4096;
 constexpr std::uint64_t kMaxInternTiles = 1024;
 
-struct InternShape {
-    std::uint64_t width = 0;
-    std::uint64_t ffn_width = 0;
-    std::uint64_t n_blocks = 0;
-    std::uint64_t n_kept = 0;
-    std::uint64_t n_heads = 0;
-    std::uint64_t image_size = 0;
-    std::uint64_t patch_size = 0;
+struct InternShape : VitShape {
     std::uint64_t merge = 0;  // patches per side of a token
-    double norm_epsilon = 1e-6;
     bool has_norm_bias = true;
     bool has_qkv_bias = true;
     bool has_qk_norm = false;
-
-    [[nodiscard]] std::uint64_t n_positions() const {
-        return (image_size / patch_size) * (image_size / patch_size) + 1;
-    }
 };
 
 Status read_merge(const ModelConfig& config, InternShape& shape) {
@@ -104,14 +93,7 @@ Status set_tile_keys(const ModelConfig& config, GgufKeys& keys) {
 }
 
 void set_intern_keys(const InternShape& shape, std::uint64_t projection, GgufKeys& keys) {
-    keys.set_u32("clip.vision.image_size", shape.image_size);
-    keys.set_u32("clip.vision.patch_size", shape.patch_size);
-    keys.set_u32("clip.vision.embedding_length", shape.width);
-    keys.set_u32("clip.vision.feed_forward_length", shape.ffn_width);
-    keys.set_u32("clip.vision.block_count", shape.n_kept);
-    keys.set_u32("clip.vision.projection_dim", projection);
-    keys.set_u32("clip.vision.attention.head_count", shape.n_heads);
-    keys.set_f32("clip.vision.attention.layer_norm_epsilon", shape.norm_epsilon);
+    set_vit_keys(shape, projection, keys);
     keys.set_u32("clip.vision.projector.scale_factor", shape.merge);
     keys.set_flag("clip.use_gelu", true);
 }

@@ -45,18 +45,9 @@ Status plan_fused_attention(const std::string& from, const std::string& to, cons
 
 Status plan_internlm2(const TextSource& source, const TextDecoder& decoder, TensorPool& pool,
                       ConversionPlan& plan) {
-    CLASP_ASSIGN_OR_RETURN(TextShape shape, read_text_shape(source.config, decoder));
-    const std::string table = source.body + "tok_embeddings.weight";
-    CLASP_ASSIGN_OR_RETURN(const StoredTensor* const embeddings, pool.take(table));
-    shape.n_rows = embeddings->shape.front();
-    CLASP_RETURN_IF_ERROR(plan_ends(source, table, pool, shape, plan));
-    pool.leave_out_suffix(".rotary_emb.inv_freq");
-    struct Row {
-        const char* name;
-        const char* stored;
-        std::vector<std::uint64_t> shape;
-    };
-    const std::array<Row, 6> rows = {{
+    CLASP_ASSIGN_OR_RETURN(const TextShape shape,
+                           plan_text_start(source, decoder, "tok_embeddings.weight", pool, plan));
+    const std::array<TextRow, 6> rows = {{
         {"attention_norm.weight", "attn_norm.weight", {shape.width}},
         {"ffn_norm.weight", "ffn_norm.weight", {shape.width}},
         {"attention.wo.weight", "attn_output.weight", {shape.width, shape.query_width()}},
@@ -68,11 +59,7 @@ Status plan_internlm2(const TextSource& source, const TextDecoder& decoder, Tens
         const std::string from = source.body + "layers." + std::to_string(i) + ".";
         const std::string to = "blk." + std::to_string(i) + ".";
         CLASP_RETURN_IF_ERROR(plan_fused_attention(from, to, shape, pool, plan));
-        for (const Row& row : rows) {
-            CLASP_ASSIGN_OR_RETURN(const StoredTensor* const tensor, pool.take(from + row.name, row.shape));
-            add_tensor(plan.text, to + row.stored,
-                       row.shape.size() == 1 ? TensorUse::Values : TensorUse::Matrix, *tensor);
-        }
+        CLASP_RETURN_IF_ERROR(plan_text_rows(from, to, rows, pool, plan));
     }
     return set_text_keys(source.config, decoder, shape, shape.head_width, plan);
 }

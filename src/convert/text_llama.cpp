@@ -56,12 +56,8 @@ Status plan_block(const std::string& from, const std::string& to, const TextShap
 
 Status plan_llama(const TextSource& source, const TextDecoder& decoder, TensorPool& pool,
                   ConversionPlan& plan) {
-    CLASP_ASSIGN_OR_RETURN(TextShape shape, read_text_shape(source.config, decoder));
-    const std::string table = source.body + "embed_tokens.weight";
-    CLASP_ASSIGN_OR_RETURN(const StoredTensor* const embeddings, pool.take(table));
-    shape.n_rows = embeddings->shape.front();
-    CLASP_RETURN_IF_ERROR(plan_ends(source, table, pool, shape, plan));
-    pool.leave_out_suffix(".rotary_emb.inv_freq");
+    CLASP_ASSIGN_OR_RETURN(const TextShape shape,
+                           plan_text_start(source, decoder, "embed_tokens.weight", pool, plan));
     for (std::uint64_t i = 0; i < shape.n_layers; ++i) {
         const std::string number = std::to_string(i);
         CLASP_RETURN_IF_ERROR(plan_block(source.body + "layers." + number + ".", "blk." + number + ".", shape,

@@ -8,18 +8,9 @@ namespace clasp::convert {
 
 Status plan_phi3(const TextSource& source, const TextDecoder& decoder, TensorPool& pool,
                  ConversionPlan& plan) {
-    CLASP_ASSIGN_OR_RETURN(TextShape shape, read_text_shape(source.config, decoder));
-    const std::string table = source.body + "embed_tokens.weight";
-    CLASP_ASSIGN_OR_RETURN(const StoredTensor* const embeddings, pool.take(table));
-    shape.n_rows = embeddings->shape.front();
-    CLASP_RETURN_IF_ERROR(plan_ends(source, table, pool, shape, plan));
-    pool.leave_out_suffix(".rotary_emb.inv_freq");
-    struct Row {
-        const char* name;
-        const char* stored;
-        std::vector<std::uint64_t> shape;
-    };
-    const std::array<Row, 6> rows = {{
+    CLASP_ASSIGN_OR_RETURN(const TextShape shape,
+                           plan_text_start(source, decoder, "embed_tokens.weight", pool, plan));
+    const std::array<TextRow, 6> rows = {{
         {"input_layernorm.weight", "attn_norm.weight", {shape.width}},
         {"post_attention_layernorm.weight", "ffn_norm.weight", {shape.width}},
         {"self_attn.qkv_proj.weight",
@@ -30,13 +21,9 @@ Status plan_phi3(const TextSource& source, const TextDecoder& decoder, TensorPoo
         {"mlp.down_proj.weight", "ffn_down.weight", {shape.width, shape.ffn_width}},
     }};
     for (std::uint64_t i = 0; i < shape.n_layers; ++i) {
-        for (const Row& row : rows) {
-            CLASP_ASSIGN_OR_RETURN(
-                const StoredTensor* const tensor,
-                pool.take(source.body + "layers." + std::to_string(i) + "." + row.name, row.shape));
-            add_tensor(plan.text, "blk." + std::to_string(i) + "." + row.stored,
-                       row.shape.size() == 1 ? TensorUse::Values : TensorUse::Matrix, *tensor);
-        }
+        const std::string number = std::to_string(i);
+        CLASP_RETURN_IF_ERROR(
+            plan_text_rows(source.body + "layers." + number + ".", "blk." + number + ".", rows, pool, plan));
     }
     CLASP_ASSIGN_OR_RETURN(const double share, source.config.number("partial_rotary_factor", 1.0));
     if (!(share > 0.0 && share <= 1.0))

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -66,13 +67,21 @@ Status plan_phi3(const TextSource& source, const TextDecoder& decoder, TensorPoo
                  ConversionPlan& plan);
 
 // Shared by the plans.
-Result<TextShape> read_text_shape(const ModelConfig& config, const TextDecoder& decoder);
+// The shape, from the config and the table of embeddings (this name behind the body's), and the tensors at
+// both ends: the table, the last norm, and the output matrix, which small models share with the table.
+Result<TextShape> plan_text_start(const TextSource& source, const TextDecoder& decoder,
+                                  const std::string& table, TensorPool& pool, ConversionPlan& plan);
+// A tensor of a block that goes into the file as it is. Vectors are values, all else is a matrix.
+struct TextRow {
+    const char* name;    // in the checkpoint
+    const char* stored;  // in the file
+    std::vector<std::uint64_t> shape;
+};
+Status plan_text_rows(const std::string& from, const std::string& to, std::span<const TextRow> rows,
+                      TensorPool& pool, ConversionPlan& plan);
 // All keys but those of the tokenizer; `n_rotated` entries of a head turn with the position.
 Status set_text_keys(const ModelConfig& config, const TextDecoder& decoder, const TextShape& shape,
                      std::uint64_t n_rotated, ConversionPlan& plan);
-// The table of embeddings, the last norm and the output matrix, which small models share with the table.
-Status plan_ends(const TextSource& source, const std::string& table, TensorPool& pool, const TextShape& shape,
-                 ConversionPlan& plan);
 
 // Rows of queries or keys in the order in which arch llama turns neighbours: in every head row 2i + j comes
 // from row j * width / 2 + i. `heads` are the first rows of the heads in the source.

@@ -34,8 +34,6 @@ Status check_window(const ModelConfig& config, const TextShape& shape, Conversio
     return ok_status();
 }
 
-}  // namespace
-
 Result<TextShape> read_text_shape(const ModelConfig& config, const TextDecoder& decoder) {
     const TextDefaults& defaults = decoder.defaults;
     TextShape shape;
@@ -61,6 +59,48 @@ Result<TextShape> read_text_shape(const ModelConfig& config, const TextDecoder& 
                                 std::to_string(shape.head_width) + " entries, which does not go together");
     }
     return shape;
+}
+
+Status plan_ends(const TextSource& source, const std::string& table, TensorPool& pool, const TextShape& shape,
+                 ConversionPlan& plan) {
+    CLASP_ASSIGN_OR_RETURN(const StoredTensor* const embeddings,
+                           pool.take(table, {shape.n_rows, shape.width}));
+    add_tensor(plan.text, "token_embd.weight", TensorUse::Head, *embeddings);
+    CLASP_ASSIGN_OR_RETURN(const StoredTensor* const norm,
+                           pool.take(source.body + "norm.weight", {shape.width}));
+    add_tensor(plan.text, "output_norm.weight", TensorUse::Values, *norm);
+    CLASP_ASSIGN_OR_RETURN(const bool is_tied, source.config.flag("tie_word_embeddings", false));
+    if (is_tied) {
+        pool.leave_out(source.head);
+        return ok_status();
+    }
+    CLASP_ASSIGN_OR_RETURN(const StoredTensor* const head,
+                           pool.take(source.head, {shape.n_rows, shape.width}));
+    add_tensor(plan.text, "output.weight", TensorUse::Head, *head);
+    return ok_status();
+}
+
+}  // namespace
+
+Result<TextShape> plan_text_start(const TextSource& source, const TextDecoder& decoder,
+                                  const std::string& table, TensorPool& pool, ConversionPlan& plan) {
+    CLASP_ASSIGN_OR_RETURN(TextShape shape, read_text_shape(source.config, decoder));
+    const std::string name = source.body + table;
+    CLASP_ASSIGN_OR_RETURN(const StoredTensor* const embeddings, pool.take(name));
+    shape.n_rows = embeddings->shape.front();
+    CLASP_RETURN_IF_ERROR(plan_ends(source, name, pool, shape, plan));
+    pool.leave_out_suffix(".rotary_emb.inv_freq");
+    return shape;
+}
+
+Status plan_text_rows(const std::string& from, const std::string& to, std::span<const TextRow> rows,
+                      TensorPool& pool, ConversionPlan& plan) {
+    for (const TextRow& row : rows) {
+        CLASP_ASSIGN_OR_RETURN(const StoredTensor* const tensor, pool.take(from + row.name, row.shape));
+        add_tensor(plan.text, to + row.stored, row.shape.size() == 1 ? TensorUse::Values : TensorUse::Matrix,
+                   *tensor);
+    }
+    return ok_status();
 }
 
 Status set_text_keys(const ModelConfig& config, const TextDecoder& decoder, const TextShape& shape,
@@ -90,25 +130,6 @@ Status set_text_keys(const ModelConfig& config, const TextDecoder& decoder, cons
     keys.set_f32(arch + ".attention.layer_norm_rms_epsilon", norm_epsilon);
     CLASP_RETURN_IF_ERROR(check_window(config, shape, plan));
     return set_rope(config, decoder, shape, n_rotated, plan);
-}
-
-Status plan_ends(const TextSource& source, const std::string& table, TensorPool& pool, const TextShape& shape,
-                 ConversionPlan& plan) {
-    CLASP_ASSIGN_OR_RETURN(const StoredTensor* const embeddings,
-                           pool.take(table, {shape.n_rows, shape.width}));
-    add_tensor(plan.text, "token_embd.weight", TensorUse::Head, *embeddings);
-    CLASP_ASSIGN_OR_RETURN(const StoredTensor* const norm,
-                           pool.take(source.body + "norm.weight", {shape.width}));
-    add_tensor(plan.text, "output_norm.weight", TensorUse::Values, *norm);
-    CLASP_ASSIGN_OR_RETURN(const bool is_tied, source.config.flag("tie_word_embeddings", false));
-    if (is_tied) {
-        pool.leave_out(source.head);
-        return ok_status();
-    }
-    CLASP_ASSIGN_OR_RETURN(const StoredTensor* const head,
-                           pool.take(source.head, {shape.n_rows, shape.width}));
-    add_tensor(plan.text, "output.weight", TensorUse::Head, *head);
-    return ok_status();
 }
 
 }  // namespace clasp::convert
