@@ -38,7 +38,8 @@ constexpr VideoSet kMsvd = {"msvd-qa", "MSVD-QA", "MSVD_Zero_Shot_QA", "videos"}
 constexpr VideoSet kMsrvtt = {"msrvtt-qa", "MSRVTT-QA", "MSRVTT_Zero_Shot_QA", "videos/all"};
 
 std::string find_video(const std::string& folder, const std::string& name) {
-    for (const char* extension : {".mp4", ".avi", ".mov", ".mkv"}) {
+    // The first four as the official scripts look for them; TGIF's own files are animated pictures.
+    for (const char* extension : {".mp4", ".avi", ".mov", ".mkv", ".webm", ".gif"}) {
         std::string path = in_folder(folder, name + extension);
         if (is_file(path)) return path;
     }
@@ -146,7 +147,7 @@ Result<Dataset> load_set(const VideoSet& set, const std::string& folder) {
     dataset.split = "test";
     const std::string name(set.zero_shot_folder);
     const std::string root = find_image_folder(folder, {"GPT_Zero_Shot_QA/" + name, name, ""});
-    const std::string videos = find_image_folder(root, {std::string(set.videos)});
+    const std::string videos = find_image_folder(root, {std::string(set.videos), "gifs"});
     const std::string original = in_folder(folder, "test_qa.json");
     const std::string frames = in_folder(folder, "Test_frameqa_question.csv");
     if (is_file(in_folder(root, "test_q.json"))) {

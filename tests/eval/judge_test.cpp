@@ -123,6 +123,22 @@ TEST(VideoQa, OriginalTable) {
     EXPECT_THAT(dataset.items[0].image, EndsWith("mp4/tumblr_9.mp4"));
 }
 
+// TGIF as its authors have it: the table, and animated pictures.
+TEST(VideoQa, ClipsMayBeAnimatedPictures) {
+    const std::string folder = scratch_folder();
+    write_text(folder + "/Test_frameqa_question.csv",
+               "gif_name\tquestion\tanswer\ttype\tvid_id\tkey\tdescription\n"
+               "tumblr_9\twhat is the cat on ?\tsofa\t3\tFRAMEQA1\t17\ta cat\n"
+               "tumblr_8\twhat is the dog on ?\tbed\t3\tFRAMEQA2\t18\ta dog\n");
+    write_text(folder + "/gifs/tumblr_9.gif", "GIF89a");
+    write_text(folder + "/gifs/tumblr_8.gif", "GIF89a");
+    write_text(folder + "/gifs/tumblr_8.mp4", "");
+    const auto dataset = benchmark("tgif").load(folder, {});
+    ASSERT_TRUE(dataset.ok()) << dataset.status().message();
+    EXPECT_THAT(dataset->items[0].image, EndsWith("gifs/tumblr_9.gif"));
+    EXPECT_THAT(dataset->items[1].image, EndsWith("gifs/tumblr_8.mp4")) << "as the scripts look for them";
+}
+
 TEST(VideoQa, RepliesInPythonOrJson) {
     const JudgeProtocol& judge = *benchmark("msvd-qa").judge;
     EXPECT_TRUE(judge.is_readable("{'pred': 'yes', 'score': 4.8}"));
