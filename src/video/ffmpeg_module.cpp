@@ -16,6 +16,7 @@
 extern "C" {
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
+#include <libavutil/dict.h>
 #include <libavutil/display.h>
 #include <libavutil/imgutils.h>
 #include <libavutil/mathematics.h>
@@ -36,6 +37,7 @@ constexpr const char* kDecoders =
     "msmpeg4,msmpeg4v1,msmpeg4v2";
 constexpr int kBufferBytes = 1 << 16;
 constexpr std::int64_t kProbeBytes = 5 << 20;
+constexpr std::int64_t kProbePixels = 1 << 25;
 constexpr std::size_t kMaxAllocation = std::size_t{1} << 30;
 constexpr int kRowAlignment = 64;
 
@@ -124,6 +126,8 @@ struct ClaspClip {
 
    private:
     Problem open_file();
+    [[nodiscard]] Problem check_size(const AVCodecParameters& about) const;
+    Problem probe_streams();
     Problem choose_stream();
     Problem open_decoder();
     Problem read_entries();
@@ -163,6 +167,12 @@ std::int64_t seek_bytes(void* opaque, std::int64_t offset, int whence) {
 
 int is_interrupted(void* opaque) {
     return static_cast<ClaspClip*>(opaque)->is_stopped() ? 1 : 0;
+}
+
+// Not a picture that lies beside the sound.
+bool is_video(const AVStream& stream) {
+    return stream.codecpar->codec_type == AVMEDIA_TYPE_VIDEO &&
+           (stream.disposition & AV_DISPOSITION_ATTACHED_PIC) == 0;
 }
 
 std::int64_t time_of(const AVPacket& packet) {
@@ -206,46 +216,61 @@ Problem ClaspClip::open_file() {
     return {};
 }
 
+Problem ClaspClip::check_size(const AVCodecParameters& about) const {
+    const std::int64_t n_pixels = std::int64_t{about.width} * about.height;
+    if (about.width <= request.max_side && about.height <= request.max_side && n_pixels <= request.max_pixels)
+        return {};
+    return problem(Code::TooLarge, "the clip's frames of " + std::to_string(about.width) + " x " +
+                                       std::to_string(about.height) + " pixels exceed the limits of " +
+                                       std::to_string(request.max_pixels) + " pixels and " +
+                                       std::to_string(request.max_side) + " a side");
+}
+
+// Probing may decode frames, with decoders of its own: what the container says is checked before, and what
+// they find has the limit of ours, or the one that always holds, so that a smaller one can name the size.
+Problem ClaspClip::probe_streams() {
+    for (unsigned i = 0; i < format->nb_streams; ++i) {
+        if (!is_video(*format->streams[i])) {
+            format->streams[i]->discard = AVDISCARD_ALL;
+            continue;
+        }
+        Problem found = check_size(*format->streams[i]->codecpar);
+        if (found.code != Code::Ok) return found;
+    }
+    std::vector<AVDictionary*> options(format->nb_streams, nullptr);
+    const std::int64_t max_pixels = std::max(request.max_pixels, kProbePixels);
+    for (AVDictionary*& one : options) av_dict_set_int(&one, "max_pixels", max_pixels, 0);
+    const int error = avformat_find_stream_info(format.get(), options.data());
+    for (AVDictionary*& one : options) av_dict_free(&one);
+    return error < 0 ? damaged("the clip's streams cannot be read", error) : Problem();
+}
+
 Problem ClaspClip::choose_stream() {
     if (static_cast<std::int64_t>(format->nb_streams) > request.max_streams) {
         return problem(Code::TooLarge, "the clip has more than the limit of " +
                                            std::to_string(request.max_streams) + " streams");
     }
-    for (unsigned i = 0; i < format->nb_streams; ++i) {
-        const AVStream& one = *format->streams[i];
-        if (one.codecpar->codec_type != AVMEDIA_TYPE_VIDEO ||
-            (one.disposition & AV_DISPOSITION_ATTACHED_PIC) != 0) {
-            format->streams[i]->discard = AVDISCARD_ALL;
-        }
-    }
-    const int error = avformat_find_stream_info(format.get(), nullptr);
-    if (error < 0) return damaged("the clip's streams cannot be read", error);
+    Problem found = probe_streams();
+    if (found.code != Code::Ok) return found;
     for (unsigned i = 0; i < format->nb_streams; ++i) {
         AVStream& one = *format->streams[i];
-        const bool is_video = one.codecpar->codec_type == AVMEDIA_TYPE_VIDEO &&
-                              (one.disposition & AV_DISPOSITION_ATTACHED_PIC) == 0;
         const bool is_better = stream < 0 || ((one.disposition & AV_DISPOSITION_DEFAULT) != 0 &&
                                               (video()->disposition & AV_DISPOSITION_DEFAULT) == 0);
-        if (is_video && is_better) stream = static_cast<int>(i);
+        if (is_video(one) && is_better) stream = static_cast<int>(i);
     }
     if (stream < 0) return problem(Code::Unsupported, "the clip has no video stream");
     for (unsigned i = 0; i < format->nb_streams; ++i) {
         format->streams[i]->discard = static_cast<int>(i) == stream ? AVDISCARD_DEFAULT : AVDISCARD_ALL;
     }
     const AVCodecParameters& about = *video()->codecpar;
-    const std::string size = std::to_string(about.width) + " x " + std::to_string(about.height);
     if (about.width < 1 || about.height < 1) {
-        return problem(Code::Corrupt, "the clip does not say how large its frames are");
-    }
-    const std::int64_t n_pixels = std::int64_t{about.width} * about.height;
-    if (about.width > request.max_side || about.height > request.max_side || n_pixels > request.max_pixels) {
-        return problem(Code::TooLarge, "the clip's frames of " + size + " pixels exceed the limits of " +
-                                           std::to_string(request.max_pixels) + " pixels and " +
-                                           std::to_string(request.max_side) + " a side");
+        return problem(Code::Corrupt,
+                       "the size of the clip's frames cannot be found, or exceeds the limit of " +
+                           std::to_string(request.max_pixels) + " pixels");
     }
     shape.width = about.width;
     shape.height = about.height;
-    return {};
+    return check_size(about);
 }
 
 void ClaspClip::find_turn() {

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -64,6 +66,15 @@ class VideoFile : public ::testing::Test {
         EXPECT_TRUE(status.ok()) << status.message();
         return numbers;
     }
+    // What `work` says in a process of its own, which leaves this one's memory as it is.
+    template <typename F>
+    static int apart(F work) {
+        const pid_t child = fork();
+        if (child == 0) _exit(work());
+        int status = 0;
+        EXPECT_EQ(waitpid(child, &status, 0), child);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    }
     std::vector<std::string> made_;
 };
 
@@ -116,6 +127,36 @@ TEST_F(VideoFile, LimitsAreKeptBeforeAnythingIsDecoded) {
     EXPECT_THAT(refused([](ClipLimits& limits) { limits.max_file_bytes = 100; }), HasSubstr("limit of 100"));
     EXPECT_THAT(refused([](ClipLimits& limits) { limits.max_work_seconds = 0; }),
                 HasSubstr("longer than the limit"));
+}
+
+// A few kilobytes whose frames have 36 million pixels, and whose container says so, or says 64 x 48.
+TEST_F(VideoFile, FramesThatAreTooLargeTakeNoMemory) {
+    const std::string path = std::string(test::scratch_dir()) + "/huge-" + std::to_string(getpid());
+    made_.push_back(path);
+    const test::MadeClip huge = {
+        .format = "mp4", .codec = "libx264", .width = 6400, .height = 5600, .n_frames = 1};
+    if (apart([&] { return test::make_clip(huge, path) ? 0 : 1; }) != 0) GTEST_SKIP() << "no libx264";
+    const std::string bytes = bytes_of_file(path);
+    std::string lying = bytes;
+    const std::string said("\x19\x00\x15\xE0", 4);
+    const std::size_t at = lying.find(said, lying.find("avc1", lying.find("stsd")));
+    ASSERT_NE(at, std::string::npos);
+    lying.replace(at, 4, std::string("\0\x40\0\x30", 4));
+    const auto memory_kb = [] {
+        rusage usage = {};
+        getrusage(RUSAGE_SELF, &usage);
+        return usage.ru_maxrss;
+    };
+    for (const std::string& clip : {bytes, lying}) {
+        const int megabytes = apart([&] {
+            const auto before = memory_kb();
+            const auto opened = open_clip({.path = {}, .bytes = clip}, {});
+            if (opened.ok() || opened.status().message().empty()) return 255;
+            return static_cast<int>(std::min<long>((memory_kb() - before) / 1000, 254));
+        });
+        EXPECT_LT(megabytes, 60) << (clip == lying ? "told otherwise" : "told");
+    }
+    EXPECT_THAT(open_clip({.path = path}, {}).status().message(), HasSubstr("6400 x 5600 pixels exceed"));
 }
 
 TEST_F(VideoFile, ManyStreamsAreRefused) {
