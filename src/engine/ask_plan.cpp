@@ -85,9 +85,20 @@ std::size_t n_entering(const AskPlan& ask) {
     return (run != nullptr ? std::min(run->program().entering, n_visual) : n_visual) + ask.shape.n_carried();
 }
 
+// What can be done about clips that make a prompt too long; where a model's number of frames and their size
+// are fixed, neither can be asked for.
+std::string shorter_prompt(const model::VisionInfo& vision) {
+    if (vision.sampling.is_fixed) {
+        return "the model sees " + std::to_string(vision.sampling.n_frames) +
+               " frames of every clip: ask about fewer clips at once, or with a method that drops tokens "
+               "before the decoder";
+    }
+    return vision.token_range ? "ask for fewer frames, or for smaller ones" : "ask for fewer frames";
+}
+
 // A clip that cannot be read is refused before its frames are decoded, which costs more than a picture's
 // does.
-Status check_clips(const AskPlan& ask, std::size_t context_length) {
+Status check_clips(const model::VisionModel* vision, const AskPlan& ask, std::size_t context_length) {
     std::size_t n_frames = 0;
     for (const PlannedPicture& picture : ask.pictures) n_frames += picture.sample.frames.size();
     if (n_frames == 0) {
@@ -103,7 +114,7 @@ Status check_clips(const AskPlan& ask, std::size_t context_length) {
     return {Code::TooLarge, std::to_string(n_frames) + (n_frames == 1 ? " frame makes" : " frames make") +
                                 " a prompt of " + std::to_string(n_prompt) +
                                 " tokens, but the model's context is " + std::to_string(context_length) +
-                                "; ask for fewer frames, or for smaller ones"};
+                                "; " + shorter_prompt(vision->info())};
 }
 
 // What depends on how many tokens there are to see.
@@ -194,7 +205,7 @@ Result<std::unique_ptr<AskPlan>> plan_ask(const EngineState& state, const AskReq
     const auto context_length = static_cast<std::size_t>(state.text->config().context_length);
     CLASP_RETURN_IF_ERROR(fit_clips(state, context_length, *ask));
     ask->notes.insert(ask->notes.end(), ask->started.notes.begin(), ask->started.notes.end());
-    CLASP_RETURN_IF_ERROR(check_clips(*ask, context_length));
+    CLASP_RETURN_IF_ERROR(check_clips(state.vision.get(), *ask, context_length));
     CLASP_ASSIGN_OR_RETURN(ask->positions, position_mode(request.position_mode, ask->started.run.get()));
     ask->work = planned_work(ask->shape, ask->started.run.get());
     return ask;

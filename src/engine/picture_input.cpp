@@ -123,7 +123,7 @@ void identify(PreparedPicture& prepared, const VisionMemory* memory, Compat comp
 // Frames of a map are kept as they were decoded, up to so many bytes.
 constexpr std::size_t kMaxKeptFrameBytes = std::size_t{2} << 30U;
 
-Status check_kept_frames(const PlannedPicture& picture) {
+Status check_kept_frames(const PlannedPicture& picture, const video::SampleRule& rule) {
     const PixelSize size = picture.clip->size();
     const std::size_t n_bytes = picture.sample.frames.size() * 3 * static_cast<std::size_t>(size.width) *
                                 static_cast<std::size_t>(size.height);
@@ -132,7 +132,7 @@ Status check_kept_frames(const PlannedPicture& picture) {
                                 std::to_string(size.width) + " x " + std::to_string(size.height) +
                                 " pixels take " + std::to_string(n_bytes) +
                                 " bytes, more than the limit of " + std::to_string(kMaxKeptFrameBytes) +
-                                "; ask for fewer frames"};
+                                (rule.is_fixed ? "; ask without a map" : "; ask for fewer frames")};
 }
 
 // Decodes the frames that were sampled; each is cut as it comes.
@@ -140,7 +140,7 @@ Result<std::shared_ptr<const PreparedPicture>> prepare_clip(const PlannedPicture
                                                             const model::VisionModel& model, bool wants_image,
                                                             VisionMemory* memory) {
     const Compat compat = picture.planning.compat;
-    if (wants_image) CLASP_RETURN_IF_ERROR(check_kept_frames(picture));
+    if (wants_image) CLASP_RETURN_IF_ERROR(check_kept_frames(picture, model.info().sampling));
     auto prepared = std::make_shared<PreparedPicture>();
     prepared->plan = picture.plan;
     model::PieceRenderer renderer(prepared->plan);

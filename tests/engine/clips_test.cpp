@@ -18,6 +18,7 @@
 #include "support/page_table.h"
 #include "support/qwen_pair.h"
 #include "support/vision_fixture.h"
+#include "video/ffmpeg_clip.h"
 
 namespace clasp {
 namespace {
@@ -29,6 +30,7 @@ using testing::DoubleNear;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 
 constexpr std::size_t kFrames = 4;
@@ -229,6 +231,43 @@ TEST_P(Clips, AnimatedPicturesAreClips) {
     for (const double at : part.clips[0].seconds) EXPECT_TRUE(at >= 0.5 && at <= 1.0) << at;
 }
 
+// Containers and animations, sampled as each family's authors do.
+TEST_P(Clips, FilesAreSeenByTheRuleOfTheFamily) {
+    using Frames = std::vector<std::size_t>;
+    struct File {
+        const char* path;
+        Frames qwen, authors, port, others;
+    };
+    const Frames five = {0, 1, 2, 3, 4};
+    for (const File& file :
+         {File{"fuzz/seeds/clip/small.mp4", {0, 1, 3, 4}, {0, 1, 2, 4}, {0, 1, 2, 3}, five},
+          File{"fuzz/seeds/clip/small.webm", {0, 1, 3, 4}, {0, 1, 2, 4}, {0, 1, 2, 3}, five},
+          File{"tests/data/images/anim_ball.apng.png",
+               {0, 6, 13, 19},
+               {0, 6, 12, 19},
+               {0, 5, 10, 15},
+               {1, 3, 6, 8, 11, 13, 15, 18}},
+          File{"examples/clips/cross.webp",
+               {0, 2, 5, 7},
+               {0, 2, 4, 7},
+               {0, 2, 4, 6},
+               {0, 1, 2, 3, 4, 5, 6, 7}}}) {
+        SCOPED_TRACE(file.path);
+        const bool is_video_file = std::string(file.path).starts_with("fuzz");
+        if (is_video_file && !video::ffmpeg().ok()) continue;
+        AskRequest asked = request();
+        asked.images = {{.path = std::string(test::source_dir()) + "/" + file.path, .bytes = {}}};
+        asked.budget = {BudgetSpec::Kind::Percent, 60.0};
+        const Answer answer = ask(asked);
+        ASSERT_THAT(answer.clips, SizeIs(1));
+        EXPECT_EQ(answer.clips[0].frames, is_qwen()        ? file.qwen
+                                          : is(kVideo)     ? file.authors
+                                          : is(kVideoPort) ? file.port
+                                                           : file.others);
+        EXPECT_LT(answer.tokens.final, answer.tokens.visual);
+    }
+}
+
 TEST_P(Clips, SaysWhatCannotBe) {
     AskRequest asked = request();
     asked.clip.n_frames = 5;
@@ -296,7 +335,9 @@ TEST_P(ShortContextClips, AsManyFramesAreSeenAsFit) {
     EXPECT_GT(n_prompt + GetParam().n_tokens, room) << "there was room for one more";
 
     asked.clip.n_frames = 8;
-    EXPECT_THAT(error_of(asked), HasSubstr("8 frames make a prompt of"));
+    EXPECT_THAT(error_of(asked), AllOf(HasSubstr("8 frames make a prompt of"),
+                                       HasSubstr(is_qwen() ? "; ask for fewer frames, or for smaller ones"
+                                                           : "; ask for fewer frames")));
     asked.clip = {};
     asked.images[0] = {.path = prefix_ + "/frames", .bytes = {}};
     if (is_qwen()) {
@@ -308,6 +349,26 @@ INSTANTIATE_TEST_SUITE_P(Families, ShortContextClips, testing::Values(kLlava, kQ
                              return std::string(chosen.param.name).substr(0, 5) +
                                     std::to_string(chosen.index);
                          });
+
+// Where the number of frames is fixed, nobody is told to ask for fewer, but for what can be done.
+class FixedClips : public Clips {
+   protected:
+    std::int32_t context_length() const override { return 400; }
+};
+TEST_P(FixedClips, AreNotAskedToHaveFewerFrames) {
+    AskRequest asked = request();
+    asked.vanilla = true;
+    EXPECT_THAT(error_of(asked), AllOf(HasSubstr("4 frames make a prompt of"),
+                                       HasSubstr("the model sees 4 frames of every clip: ask about fewer "
+                                                 "clips at once, or with a method that drops tokens before"),
+                                       Not(HasSubstr("fewer frames"))));
+    asked.vanilla = false;
+    asked.method = "divprune";
+    asked.budget = {BudgetSpec::Kind::Tokens, 60.0};
+    EXPECT_EQ(ask(asked).tokens.entering, 60U);
+}
+INSTANTIATE_TEST_SUITE_P(Families, FixedClips, testing::Values(kVideo),
+                         [](const auto&) { return "videollava"; });
 
 // ---- Video-LLaVA ----
 
