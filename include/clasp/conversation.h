@@ -13,7 +13,8 @@
 // (EngineOptions::cached_images), so that no picture is encoded twice.
 #pragma once
 
-#include <list>
+#include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,15 +23,17 @@
 
 namespace clasp {
 
-// Not thread safe; conversations with one engine may run on different threads.
+// Not thread safe; conversations with one engine may run on different threads. A copy is a fork: it holds
+// what was said so far, and both go on by themselves.
 class Conversation {
    public:
     // The engine must outlive it. system: how to answer; empty: the chat template's own words, if it has any.
     explicit Conversation(const Engine& engine, const std::string& system = {});
 
-    // Asks the next question. Pictures are kept, files as they are at this moment. Nothing is added to the
-    // conversation when this fails; an answer that was stopped is added as far as it came. Errors: those of
-    // Engine::ask(), and invalid_argument for a request that brings a history of its own.
+    // Asks the next question. Pictures are kept, files as they are at this moment; video files, folders and
+    // lists of frames are read where they are, in every turn. Nothing is added to the conversation when this
+    // fails; an answer that was stopped is added as far as it came. Errors: those of Engine::ask(), and
+    // invalid_argument for a request that brings a history of its own.
     Result<Answer> ask(AskRequest request);
 
     // All that was said, in order.
@@ -41,7 +44,7 @@ class Conversation {
    private:
     const Engine* engine_;
     std::vector<Message> messages_;
-    std::list<std::string> pictures_;  // bytes that the messages borrow
+    std::vector<std::shared_ptr<const std::string>> pictures_;  // bytes that the messages borrow
 };
 
 }  // namespace clasp

@@ -155,19 +155,26 @@ ClipFormat sniff_video(std::span<const std::uint8_t> bytes) {
     return ClipFormat::None;
 }
 
+ClipFormat sniff_file(const std::string& path) {
+    std::error_code error;
+    if (fs::is_directory(path, error)) return ClipFormat::Frames;
+    auto file = base::InputFile::open(path);
+    if (!file.ok()) return ClipFormat::None;
+    const auto head = file->read(0, kHeadBytes);
+    return head.ok() ? sniff_video(as_head(*head)) : ClipFormat::None;
+}
+
 bool is_clip(const ClipSource& source) {
     if (!source.frames.empty()) return true;
     const auto moves = [](std::string_view bytes) {
         return sniff_video(as_head(bytes)) != ClipFormat::None || image::is_animated(as_head(bytes));
     };
     if (source.path.empty()) return moves(source.bytes);
-    std::error_code error;
-    if (fs::is_directory(source.path, error)) return true;
+    if (sniff_file(source.path) != ClipFormat::None) return true;
     auto file = base::InputFile::open(source.path);
     if (!file.ok()) return false;
     const auto head = file->read(0, kHeadBytes);
     if (!head.ok()) return false;
-    if (sniff_video(as_head(*head)) != ClipFormat::None) return true;
     const ImageFormat picture = sniff_image(as_head(*head));
     const bool may_move =
         picture == ImageFormat::Gif || picture == ImageFormat::Webp || picture == ImageFormat::Png;

@@ -26,6 +26,9 @@ std::string_view clip_format_name(ClipFormat format);
 // Video files by their first bytes; None for everything else, animated pictures included.
 ClipFormat sniff_video(std::span<const std::uint8_t> bytes);
 
+// The same of a file; Frames for a folder, and None for what cannot be read: opening says why.
+ClipFormat sniff_file(const std::string& path);
+
 // Going over one gives Code::TooLarge.
 struct ClipLimits {
     std::uint64_t max_file_bytes = std::uint64_t{8} << 30U;  // of a video file

@@ -37,6 +37,22 @@ TEST(Chat, AnswersEveryLineAndTheFirstAsAskDoes) {
     EXPECT_EQ(lines[0], lines_of(asked.out)[0]);
 }
 
+TEST(Chat, AFolderOfFramesIsAClip) {
+    const std::filesystem::path folder = std::filesystem::path(test::scratch_dir()) / "chat-frames";
+    std::filesystem::create_directories(folder);
+    for (int i = 0; i < 8; ++i) {
+        std::filesystem::copy_file(crosses(), folder / (std::to_string(i) + ".png"),
+                                   std::filesystem::copy_options::overwrite_existing);
+    }
+    const Outcome talked = run({"chat", folder.string(), "--threads", "1", "--max-tokens", "4", "--json"},
+                               {.input = "Which way does the cross move?\nAnd then?\n"});
+    EXPECT_EQ(talked.code, 0) << talked.err;
+    const auto lines = lines_of(talked.out);
+    ASSERT_EQ(lines.size(), 2U) << talked.out;
+    EXPECT_EQ(test::parsed(lines[1])["video"]["steps"], 8);
+    std::filesystem::remove_all(folder);
+}
+
 TEST(Chat, RemembersAndForgets) {
     const Outcome talked = run({"chat", "--threads", "1", "--max-tokens", "4", "--json"},
                                {.input = "/image " + crosses() +

@@ -4,10 +4,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 
 #include "clasp/conversation.h"
 #include "clasp/engine.h"
+#include "clasp/image.h"
 #include "engine_fixture.h"
 #include "support/grid_tower.h"
 
@@ -124,6 +126,62 @@ TEST_F(ConversationTest, PicturesAreKeptAsTheyWere) {
     Conversation from_memory(engine());
     next(from_memory, shown("How many cups are on the table?"));
     EXPECT_EQ(later.logits, next(from_memory, said("Are you sure?")).logits);
+}
+
+// Bytes of its own, in whichever way they were given: the caller's are gone, and the conversation copied.
+TEST_F(ConversationTest, ACopyIsAFork) {
+    auto first = std::make_unique<Conversation>(engine());
+    const std::string large = picture(3, 400, 200);
+    AskRequest straight = said("How many cups are on the table?");
+    straight.images = {{{}, large}};
+    next(*first, straight);
+    {
+        const std::string borrowed = picture(4, 400, 200);
+        AskRequest mixed = said("And here?");
+        mixed.parts = {
+            {.text = "Before it. "}, {.text = {}, .image = ImageSource{{}, borrowed}}, {.text = "And here?"}};
+        next(*first, mixed);
+    }
+    Conversation fork = *first;
+    const Answer wanted = next(*first, said("Are you sure?"));
+    first.reset();
+    EXPECT_EQ(fork.messages()[0].parts[0].image->bytes, large);
+    EXPECT_EQ(fork.messages()[2].parts[1].image->bytes, picture(4, 400, 200));
+    ASSERT_THAT(fork.messages(), SizeIs(4));
+    EXPECT_EQ(next(fork, said("Are you sure?")).logits, wanted.logits);
+}
+
+// Clips are read where they are: a folder is no file, and a video may be larger than a picture.
+TEST_F(ConversationTest, ClipsStayWhereTheyAre) {
+    const std::string folder = text_path() + ".frames";
+    std::filesystem::create_directories(folder);
+    for (unsigned i = 0; i < 3; ++i) {
+        std::ofstream(folder + "/" + std::to_string(i) + ".bmp", std::ios::binary) << picture(i + 1, 40, 30);
+    }
+    Conversation conversation(engine());
+    AskRequest shows = said("What happens?");
+    shows.images = {{folder, {}}};
+    EXPECT_EQ(next(conversation, shows).tokens.visual, 3 * kTokens);
+    const Answer again = next(conversation, said("And then?"));
+    EXPECT_EQ(again.tokens.visual, 3 * kTokens);
+    EXPECT_EQ(again.cache_hit, true);
+    const std::string video = folder + "/clip.mp4";
+    std::ofstream(video, std::ios::binary) << std::string("\0\0\0\x10", 4) + "ftypisom";
+    std::filesystem::resize_file(video, ImageLimits().max_file_bytes + 1);
+    shows.images = {{video, {}}};
+    EXPECT_THAT(
+        conversation.ask(shows).status().message(),
+        testing::Not(HasSubstr("more than the limit of " + std::to_string(ImageLimits().max_file_bytes))));
+    std::filesystem::remove_all(folder);
+}
+
+TEST_F(ConversationTest, AnAnswerThatWasBegunIsOneMessage) {
+    Conversation conversation(engine());
+    AskRequest begun = said("Good morning.");
+    begun.answer_begin = "And to you";
+    const Answer answer = next(conversation, begun);
+    ASSERT_THAT(conversation.messages(), SizeIs(2));
+    EXPECT_EQ(text_of(conversation.messages()[1]), "And to you" + answer.text);
 }
 
 TEST_F(ConversationTest, CuttingBackForgets) {
