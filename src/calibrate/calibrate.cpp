@@ -167,7 +167,7 @@ class Search {
             };
         }
         for (const std::size_t candidate : chosen) {
-            eval::Variant variant;
+            eval::Variant variant = request_.common;
             variant.label = "class " + std::to_string(class_id) + ", " + candidates[candidate].mix_name;
             variant.method = request_.method;
             variant.budget = request_.budget;

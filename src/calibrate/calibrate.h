@@ -18,6 +18,7 @@
 #include "clasp/status.h"
 #include "eval/benchmark.h"
 #include "eval/runner.h"
+#include "eval/variant.h"
 
 namespace clasp::calibrate {
 
@@ -32,6 +33,9 @@ struct CalibrateRequest {
     Policy start;  // what is calibrated, and what a class keeps if nothing is better
     std::string method;
     std::string budget;
+    // What candidates have in common beside that: seeds, positions, how finely pictures are seen. Its label,
+    // policy, method, budget and classes are not read.
+    eval::Variant common = {};
     SearchSpace space;
     // Who tells a question's class, here as when the policy is used: a class is then fitted to what will be
     // sent to it, mistakes among it.

@@ -39,6 +39,7 @@ Result<std::vector<eval::Variant>> calibration_variants(const Arguments& argumen
     CLASP_ASSIGN_OR_RETURN(const eval::Dataset dataset, request.benchmark->load(*folder, {}));
     request.dataset = &dataset;
     request.start = *base.policy;
+    request.common = base;
     request.method = base.method;
     request.budget = base.budget;
     request.classes = base.classes;
@@ -54,6 +55,7 @@ Result<std::vector<eval::Variant>> calibration_variants(const Arguments& argumen
     const eval::Asker asker = [&model](const AskRequest& asking) { return model.engine->ask(asking); };
     std::vector<eval::Variant> variants = {eval::vanilla_variant(), base};
     variants[0].policy = base.policy;
+    variants[0].detail = base.detail;
     variants[1].label = "not calibrated";
     for (const auto sampling : {calibrate::Sampling::Balanced, calibrate::Sampling::Random}) {
         for (const std::size_t size : sizes) {
@@ -65,9 +67,9 @@ Result<std::vector<eval::Variant>> calibration_variants(const Arguments& argumen
             request.known = std::move(report->records);
             eval::Variant variant = base;
             const bool is_balanced = sampling == calibrate::Sampling::Balanced;
-            variant.label =
-                std::string(is_balanced ? "balanced" : "random") + ", " + std::to_string(size) + " per class";
-            report->policy.name = variant.label;
+            const std::string way = is_balanced ? "balanced" : "random";
+            variant.label = way + ", " + std::to_string(size) + " per class";
+            report->policy.name = way + "-" + std::to_string(size);
             variant.policy = std::make_shared<Policy>(std::move(report->policy));
             variants.push_back(std::move(variant));
         }

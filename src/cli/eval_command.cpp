@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/eval_answers.h"
 #ifdef CLASP_HAS_ENGINE
+#include "cli/eval_options.h"
 #include "cli/eval_run.h"
 #endif
 

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/ask_options.h"
 #include "cli/eval_calibration.h"
 #include "cli/eval_files.h"
+#include "cli/eval_options.h"
 #include "cli/eval_setup.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
@@ -25,9 +27,6 @@ using eval::Variant;
 
 // A preset that is made by searching, not a list of settings.
 constexpr std::string_view kCalibrationAblation = "calibration";
-
-// --mass: a row without and one with masses.
-constexpr std::string_view kBothMasses = "both";
 
 const std::vector<std::string>& words_of(const Arguments& arguments) {
     return arguments.positional("BENCHMARK");
@@ -65,8 +64,18 @@ Result<std::vector<Variant>> read_ablation(const Arguments& arguments, const std
         return Status(Code::InvalidArgument,
                       "an ablation takes --mass none or nearest; the preset 'masses' has both");
     }
-    base.method =
-        arguments.is_given("methods") ? arguments.text("methods") : (is_calibration ? "clasp+" : "clasp");
+    base.method = is_calibration ? "clasp+" : "clasp";
+    if (arguments.is_given("methods")) {
+        CLASP_ASSIGN_OR_RETURN(const std::vector<std::string> methods,
+                               read_method_list(arguments.text("methods")));
+        if (methods.size() != 1) {
+            return Status(Code::InvalidArgument,
+                          "an ablation takes one method, not " + base::in_quotes(arguments.text("methods")));
+        }
+        methods::MethodChoice choice = methods::split_method_choice(methods.front());
+        base.method = std::move(choice.name);
+        base.method_options = std::move(choice.options);
+    }
     eval::AblationBase start;
     start.policy = *base.policy;
     start.method = base.method;
@@ -98,7 +107,9 @@ Result<std::vector<Variant>> read_ablation(const Arguments& arguments, const std
         if (is_fixed("mass")) variant.mass = base.mass;
         if (is_fixed("no-fusion")) variant.use_fusion = base.use_fusion;
         if (is_fixed("select-seed")) variant.select_seed = base.select_seed;
+        if (is_fixed("methods")) variant.method_options = base.method_options;
         if (is_fixed("force-errors")) variant.stress = base.stress;
+        variant.stress.seed = base.stress.seed;
         variant.budget_kind = base.budget_kind;
         variant.position_mode = base.position_mode;
     }
@@ -435,107 +446,9 @@ Status check_eval_values(const Arguments& arguments) {
 
 }  // namespace
 
-std::vector<Option> eval_run_options() {
-    std::vector<Option> options = request::options_of(request::Scope::Model);
-    const auto add = [&options](std::vector<Option> more) {
-        options.insert(options.end(), more.begin(), more.end());
-    };
-    add({
-        {.name = "methods",
-         .type = OptionType::Text,
-         .value = "A,B",
-         .fallback = "clasp,clasp+,attention,random,uniform",
-         .help =
-             "methods to compare, each with options if wanted (fastv:faithful=paper), or all (an ablation "
-             "takes one, default clasp)"},
-        {.name = "budgets",
-         .type = OptionType::Text,
-         .value = "LIST",
-         .fallback = "none,192,128,64",
-         .help = "visual tokens per decoder layer on average; none is the original model (an ablation: 192)"},
-        {.name = "benchmark",
-         .type = OptionType::Text,
-         .value = "NAME",
-         .fallback = "scenes",
-         .help = "ablation: what to ask"},
-        {.name = "calibration-data",
-         .type = OptionType::File,
-         .value = "DIR",
-         .help = "ablation of calibration: questions to search on, apart from --data"},
-        {.name = "calibration-sizes",
-         .type = OptionType::Text,
-         .value = "LIST",
-         .fallback = "50,100,200",
-         .help = "ablation of calibration: questions per class"},
-        {.name = "limit",
-         .type = OptionType::Integer,
-         .value = "N",
-         .fallback = "0",
-         .help = "only the first N questions (0: all); groups that are scored together stay whole",
-         .min = 0,
-         .max = 1e9},
-        {.name = "shard",
-         .type = OptionType::Text,
-         .value = "I/N",
-         .help = "only part I of N, to be joined by 'eval merge'"},
-        {.name = "resume", .help = "go on with the run in --out; nothing is asked twice"},
-        {.name = "partial",
-         .help = "merge, report: also where answers are missing, which then count as wrong"},
-        option_with_help(
-            "policy",
-            "profile or policy file with the settings per class (default: the model's own, or llava)"),
-        {.name = "mass",
-         .type = OptionType::Choice,
-         .value = "RULE",
-         .help = "what dropped tokens leave to their nearest survivor (default: the method's); both gives "
-                 "methods that drop tokens a row without and one with masses",
-         .choices = {"none", "nearest", kBothMasses}},
-        request::option_named("budget-kind"),
-        request::option_named("position-mode"),
-        request::option_named("no-fusion"),
-        class_source_option(),
-        {.name = "force-default",
-         .type = OptionType::Number,
-         .value = "SHARE",
-         .fallback = "0",
-         .help = "send this share of the questions to the default class",
-         .min = 0,
-         .max = 1},
-        {.name = "force-errors",
-         .type = OptionType::Number,
-         .value = "SHARE",
-         .fallback = "0",
-         .help = "send this share of the questions to a wrong class",
-         .min = 0,
-         .max = 1},
-        {.name = "against",
-         .type = OptionType::Text,
-         .value = "A,B",
-         .help = "rows that every other row of their budget is compared with in pairs, beside the best and "
-                 "the unpruned one"},
-        {.name = "stress-seed",
-         .type = OptionType::Integer,
-         .value = "S",
-         .fallback = "1",
-         .help = "which questions --force-default and --force-errors take",
-         .min = 0,
-         .max = 9e15},
-        request::option_named("select-seed"),
-        max_tokens_option(),
-        {.name = "out",
-         .type = OptionType::File,
-         .value = "DIR",
-         .help = "folder for results.jsonl, summary.json, report.html and report.md",
-         .group = OptionGroup::Output,
-         .writes = Writes::Folder},
-    });
-    add(request::options_about(request::About::Detail));
-    add(request::options_of(request::Scope::Engine));
-    return options;
-}
-
 Status check_eval_run(const Arguments& arguments) {
     const std::vector<std::string>& words = words_of(arguments);
+    CLASP_RETURN_IF_ERROR(check_eval_options(arguments, words));
     const bool reads_runs = words[0] == "merge" || words[0] == "report";
     if (reads_runs) {
         if (words.size() < 2 || !arguments.is_given("out")) {

@@ -1,13 +1,10 @@
 // clasp-vlm eval with a model: benchmarks, ablations, merging of shards, reports over several runs.
 #pragma once
 
-#include <vector>
-
 #include "cli/command.h"
 
 namespace clasp::cli {
 
-std::vector<Option> eval_run_options();
 Status check_eval_run(const Arguments& arguments);
 // The first positional is a benchmark or one of the words "ablation", "merge" and "report", which take more.
 Status run_eval(const Arguments& arguments, Console& console);

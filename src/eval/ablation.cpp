@@ -202,7 +202,7 @@ std::vector<Variant> seeds(const AblationBase& base) {
 }
 
 constexpr std::array<std::string_view, 1> kFusion = {"no-fusion"};
-constexpr std::array<std::string_view, 1> kMass = {"mass"};
+constexpr std::array<std::string_view, 2> kMass = {"mass", "methods"};
 constexpr std::array<std::string_view, 2> kStress = {"force-default", "force-errors"};
 constexpr std::array<std::string_view, 1> kClasses = {"classes"};
 constexpr std::array<std::string_view, 1> kSeed = {"select-seed"};

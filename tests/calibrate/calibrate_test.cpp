@@ -113,6 +113,25 @@ TEST_F(CalibrateTest, ThePolicyHasTheMassesThatTheSearchRanWith) {
     }
 }
 
+TEST_F(CalibrateTest, CandidatesRunWithWhatTheyHaveInCommon) {
+    request_.common.select_seed = 7;
+    request_.common.detail.max_tokens = 90;
+    request_.common.method_options = {"seed=3"};
+    request_.common.method = "clasp";  // the request's own counts
+    request_.method = "random";
+    std::size_t n_asked = 0;
+    const auto report = calibrate(request_, [&](const AskRequest& request) -> Result<Answer> {
+        ++n_asked;
+        EXPECT_EQ(request.method, "random");
+        EXPECT_EQ(request.select_seed, 7U);
+        EXPECT_EQ(request.detail.max_tokens, 90U);
+        EXPECT_EQ(request.method_options, (std::vector<std::string>{"seed=3"}));
+        return Answer();
+    });
+    ASSERT_TRUE(report.ok()) << report.status().message();
+    EXPECT_GT(n_asked, 0U);
+}
+
 // A mix of three layers is best at the split that the policy has, the feature layer alone at a low one.
 TEST_F(CalibrateTest, ASecondRoundFindsAMixThatNeedsTheNewSplit) {
     const eval::Asker model = [](const AskRequest& request) -> Result<Answer> {

@@ -179,6 +179,22 @@ TEST_P(FamilyCommands, TheCInterfaceGivesTheSameAnswer) {
     clasp_engine_destroy(engine);
 }
 
+// Every row sees pictures as finely as was asked, the unpruned one too.
+class QwenCommands : public FamilyCommands {};
+TEST_P(QwenCommands, ACalibrationsRowsSeeTheSamePictures) {
+    const std::string scenes = in_folder("scenes");
+    ASSERT_EQ(run({"scenes", "--split", "calibrate", "--count", "4", "--out", scenes}).code, 0);
+    const Json summary =
+        said(words({"eval", "ablation", "calibration", "--data", scenes},
+                   {"--calibration-data", scenes, "--calibration-sizes", "2", "--budgets", kBudget, "--limit",
+                    "1", "--max-tokens", "1", "--image-min-tokens", "8", "--image-max-tokens", "12"}));
+    ASSERT_EQ(summary["rows"].size(), 4U);
+    EXPECT_LE(number(summary["rows"][0]["average_tokens"]), 12.0);
+    EXPECT_LT(number(summary["rows"][1]["average_tokens"]), 8.0);
+}
+INSTANTIATE_TEST_SUITE_P(Qwen, QwenCommands, testing::Values("Qwen25Vl"),
+                         [](const auto& family) { return family.param; });
+
 INSTANTIATE_TEST_SUITE_P(All, FamilyCommands, testing::ValuesIn(test::family_names()),
                          [](const auto& family) { return family.param; });
 

@@ -319,6 +319,23 @@ TEST_F(EvalCommand, QuestionsThatCouldNotBeAskedAreNoGapInAMerge) {
     EXPECT_EQ(test::parsed(merged.out)["missing_images"], 2);
 }
 
+TEST_F(EvalCommand, OptionsThatItsWordsLeaveWithoutEffectAreRefused) {
+    const std::string data = root() + "/data";
+    const auto refusal = [](const std::vector<std::string>& words) {
+        const Outcome outcome = run(words);
+        EXPECT_EQ(outcome.code, 2) << outcome.err;
+        return outcome.err;
+    };
+    EXPECT_THAT(refusal({"eval", "merge", data, "--out", root() + "/m", "--methods", "random"}),
+                HasSubstr("'eval merge' asks no model; --methods has no effect with it"));
+    EXPECT_THAT(refusal({"eval", "report", data, "--out", root() + "/m", "--max-tokens", "3"}),
+                HasSubstr("--max-tokens has no effect"));
+    EXPECT_THAT(refusal({"eval", "jsonl", "--data", data, "--benchmark", "pope"}),
+                HasSubstr("--benchmark goes with 'eval ablation'"));
+    EXPECT_THAT(refusal({"eval", "ablation", "seeds", "--data", data, "--calibration-sizes", "9"}),
+                HasSubstr("--calibration-sizes goes with 'eval ablation calibration'"));
+}
+
 TEST_F(EvalCommand, AnAblationTakesOptionsOrRefusesThem) {
     const auto ablation = [](const std::string& name, const std::vector<std::string>& more) {
         std::vector<std::string> all =
@@ -332,6 +349,10 @@ TEST_F(EvalCommand, AnAblationTakesOptionsOrRefusesThem) {
     EXPECT_THAT(ablation("components", {"--no-fusion"}).err, HasSubstr("--no-fusion"));
     EXPECT_THAT(ablation("router-robustness", {"--force-errors", "0.5"}).err, HasSubstr("--force-errors"));
     EXPECT_NE(ablation("iterations", {"--mass", "both"}).code, 0);
+    EXPECT_THAT(ablation("masses", {"--methods", "random"}).err,
+                HasSubstr("varies what --methods would fix"));
+    EXPECT_THAT(ablation("iterations", {"--methods", "clasp,random"}).err,
+                HasSubstr("an ablation takes one method, not 'clasp,random'"));
     const auto keys = [](const Outcome& outcome) {
         std::vector<std::string> all;
         const auto json = test::parsed(outcome.out);
@@ -348,6 +369,15 @@ TEST_F(EvalCommand, AnAblationTakesOptionsOrRefusesThem) {
         for (std::size_t i = 1; i < keys(plain).size(); ++i)
             EXPECT_NE(keys(other)[i], keys(plain)[i]) << option[0];
     }
+    // Options that a preset's own settings stand beside.
+    const auto second_key = [&](const std::string& name, const std::vector<std::string>& more) {
+        const Outcome outcome = ablation(name, more);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        return outcome.code == 0 ? keys(outcome).at(1) : std::string();
+    };
+    EXPECT_NE(second_key("iterations", {"--methods", "random"}),
+              second_key("iterations", {"--methods", "random:seed=3"}));
+    EXPECT_NE(second_key("router-robustness", {}), second_key("router-robustness", {"--stress-seed", "7"}));
 }
 
 TEST_F(EvalCommand, AModelBringsItsPolicyByNameAndByPath) {
