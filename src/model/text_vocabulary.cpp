@@ -42,12 +42,35 @@ Status check_unique_tokens(const std::vector<std::string_view>& tokens) {
     return ok_status();
 }
 
+std::string byte_token(unsigned byte) {
+    constexpr std::string_view kDigits = "0123456789ABCDEF";
+    return {'<', '0', 'x', kDigits[byte / 16], kDigits[byte % 16], '>'};
+}
+
+// Which byte a token stands for, libllama reads out of its text, whatever that is; it throws where there is
+// none.
+Status check_byte_kinds(const GgufReader& file, const std::vector<std::string_view>& tokens) {
+    constexpr std::int64_t kByte = 6;
+    CLASP_ASSIGN_OR_RETURN(const auto kinds, value_or(read_integers(file, "tokenizer.ggml.token_type",
+                                                                    kMaxStrings, INT32_MIN, INT32_MAX),
+                                                      std::vector<std::int64_t>()));
+    std::unordered_set<std::string> names;
+    for (unsigned byte = 0; byte < 256; ++byte) names.insert(byte_token(byte));
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+        if (kinds[i] == kByte && names.count(std::string(tokens[i])) == 0) {
+            return {Code::Corrupt,
+                    "token " + std::to_string(i) +
+                        " of the vocabulary stands for a byte, but its text does not say which"};
+        }
+    }
+    return ok_status();
+}
+
 // A character that has no token becomes its bytes; libllama throws where one of them has none.
 Status check_byte_tokens(const std::vector<std::string_view>& tokens) {
     const std::unordered_set<std::string_view> known(tokens.begin(), tokens.end());
-    constexpr std::string_view kDigits = "0123456789ABCDEF";
     for (unsigned byte = 0; byte < 256; ++byte) {
-        const std::string name = {'<', '0', 'x', kDigits[byte / 16], kDigits[byte % 16], '>'};
+        const std::string name = byte_token(byte);
         const char letter = static_cast<char>(byte);
         if (known.count(name) == 0 && (byte == 0 || known.count(std::string_view(&letter, 1)) == 0)) {
             return {Code::Corrupt, "the vocabulary has no token for the byte " + name.substr(1, 4)};
@@ -79,6 +102,7 @@ Status check_vocabulary(const GgufReader& file) {
     CLASP_RETURN_IF_ERROR(check_parallel_array(file, "tokenizer.ggml.scores", GgufType::F32, tokens.size()));
     CLASP_RETURN_IF_ERROR(
         check_parallel_array(file, "tokenizer.ggml.token_type", GgufType::I32, tokens.size()));
+    CLASP_RETURN_IF_ERROR(check_byte_kinds(file, tokens));
     if (kind == "gpt2") {
         const auto merges = read_strings(file, "tokenizer.ggml.merges", kMaxStrings);
         if (!merges.ok()) return merges.status();

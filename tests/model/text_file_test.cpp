@@ -135,24 +135,38 @@ TEST_F(TextFile, VocabulariesThatLibllamaWouldAbortOnAreRefused) {
 
 // What inspect calls supported can read any question.
 TEST_F(TextFile, VocabulariesWithoutATokenForAByteAreRefused) {
-    const auto load_with = [this](const std::string& token) {
+    const auto load_with = [this](const std::string& token, std::int32_t kind) {
         return load_changed([&](gguf_context* file) {
+            const std::int64_t kinds_key = gguf_find_key(file, "tokenizer.ggml.token_type");
+            const auto* stored = static_cast<const std::int32_t*>(gguf_get_arr_data(file, kinds_key));
+            std::vector<std::int32_t> kinds(stored, stored + gguf_get_arr_n(file, kinds_key));
             const std::int64_t key = gguf_find_key(file, "tokenizer.ggml.tokens");
             std::vector<std::string> tokens;
             for (std::size_t i = 0; i < gguf_get_arr_n(file, key); ++i) {
                 tokens.emplace_back(gguf_get_arr_str(file, key, i));
-                if (tokens.back() == "<0x41>") tokens.back() = token;
+                if (tokens.back() == "<0x41>") {
+                    tokens.back() = token;
+                    kinds[i] = kind;
+                }
             }
+            gguf_set_arr_data(file, "tokenizer.ggml.token_type", GGUF_TYPE_INT32, kinds.data(), kinds.size());
             std::vector<const char*> texts;
             for (const std::string& text : tokens) texts.push_back(text.c_str());
             gguf_set_arr_str(file, "tokenizer.ggml.tokens", texts.data(), texts.size());
         });
     };
-    EXPECT_TRUE(load_with("<0x41>").ok());
-    const Status lacking = load_with("something else");
+    constexpr std::int32_t kNormal = 1;
+    constexpr std::int32_t kByte = 6;
+    EXPECT_TRUE(load_with("<0x41>", kByte).ok());
+    const Status lacking = load_with("something else", kNormal);
     EXPECT_EQ(lacking.code(), Code::Corrupt);
     EXPECT_NE(lacking.message().find("0x41"), std::string::npos) << lacking.message();
-    EXPECT_TRUE(load_with("A").ok());
+    EXPECT_TRUE(load_with("A", kNormal).ok());
+    for (const char* unreadable : {"A", "something else"}) {
+        const Status unclear = load_with(unreadable, kByte);
+        EXPECT_EQ(unclear.code(), Code::Corrupt);
+        EXPECT_NE(unclear.message().find("does not say which"), std::string::npos) << unclear.message();
+    }
 }
 
 TEST_F(TextFile, MissingFilesAndFoldersAreNamed) {
