@@ -53,11 +53,11 @@ struct VisionFileInfo {
     std::size_t feature_layer = 0;            // block that the original model projects
     std::size_t llama_cpp_feature_layer = 0;  // block that llama.cpp projects
     bool is_in_llama_cpp = true;              // false: it does not know this tower
-    // What is computed otherwise than by llama.cpp, unless Compat::LlamaCpp is asked for, each in a few words;
-    // and how near to its numbers those are then.
+    // What is computed otherwise than by llama.cpp, unless Compat::LlamaCpp is asked for, each in a few
+    // words; and how near to its numbers those are then.
     std::vector<std::string> differences;
     std::string exactness;
-    std::optional<ClipTowerInfo> clip;        // of towers that are made for clips
+    std::optional<ClipTowerInfo> clip;  // of towers that are made for clips
     // Of towers that cut pictures into tiles: the sizes to choose from, and the order of the tokens ("flat",
     // "spatial", "spatial_unpad"). Empty: pictures stay whole.
     std::vector<PixelSize> resolutions;
