@@ -7,6 +7,10 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "methods/method.h"
+#ifdef CLASP_HAS_ENGINE
+#include "clasp/inspect.h"
+#include "request/model_files.h"
+#endif
 
 namespace clasp::cli {
 
@@ -43,9 +47,21 @@ Status list(const Arguments& arguments, Console& console) {
     return ok_status();
 }
 
+// A built-in policy, a file's, or that of a model which comes with the program: reports name those by the
+// model.
+Result<Policy> policy_of(const std::string& name) {
+    Result<Policy> policy = load_policy(name);
+#ifdef CLASP_HAS_ENGINE
+    if (policy.ok()) return policy;
+    const auto files = request::find_named_model(name, "");
+    if (files.ok()) return inspect_policy(files->model, files->mmproj);
+#endif
+    return policy;
+}
+
 // The file itself, so that it can be changed and given to --policy.
 Status show(const Arguments& arguments, Console& console) {
-    CLASP_ASSIGN_OR_RETURN(const Policy policy, load_policy(arguments.positional("NAME").front()));
+    CLASP_ASSIGN_OR_RETURN(const Policy policy, policy_of(arguments.positional("NAME").front()));
     if (arguments.flag("json")) {
         const std::string text = to_json(policy);
         CLASP_ASSIGN_OR_RETURN(const Json json,
@@ -87,7 +103,7 @@ Status check(const Arguments& arguments) {
                                            ? "'policy show' takes the name of a policy, or a file"
                                            : "'policy check' takes a file"};
     }
-    if (action == "show") return load_policy(arguments.positional("NAME").front()).status();
+    if (action == "show") return policy_of(arguments.positional("NAME").front()).status();
     return ok_status();
 }
 
@@ -104,7 +120,10 @@ Command policy_command() {
         .name = "policy",
         .summary = "List the built-in policies, print one, or check a policy file",
         .positionals = {{.name = "ACTION", .help = "what to do", .choices = {"list", "show", "check"}},
-                        {.name = "NAME", .help = "show: a policy or a file; check: a file", .min_count = 0}},
+                        {.name = "NAME",
+                         .help =
+                             "show: a policy, a model that comes with the program, or a file; check: a file",
+                         .min_count = 0}},
         .notes = "docs/reference/policy-format.md explains the fields.",
         .examples = {"clasp-vlm policy list", "clasp-vlm policy show llava > my.json",
                      "clasp-vlm policy check my.json"},

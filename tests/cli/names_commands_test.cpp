@@ -67,6 +67,10 @@ TEST(PolicyCommand, ListsAndShowsProfiles) {
     ASSERT_EQ(shown.code, 0) << shown.err;
     EXPECT_EQ(shown.out, to_json(*find_profile("llava")));
     EXPECT_EQ(test::parsed(run({"policy", "show", "llava", "--json"}).out), test::parsed(shown.out));
+    // That of a model which comes with the program, as reports name it.
+    const base::Json own = test::parsed(run({"policy", "show", "tiny"}).out);
+    EXPECT_EQ(own["name"], "tiny");
+    EXPECT_EQ(own["method"], "clasp+");
 }
 
 TEST(PolicyCommand, ChecksFiles) {
