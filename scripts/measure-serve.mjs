@@ -172,7 +172,7 @@ async function conversation(who, server, more) {
 const common = ['--model', options.model, '--mmproj', options.mmproj, '--threads', String(options.threads)];
 const theirs = await start('llama-server', options.theirs, [
   ...common, '--port', String(await free_port()), '--parallel', String(most), '--ctx-size', String(most * roomPerSlot),
-  '--batch-size', String(roomPerSlot), '--ubatch-size', String(roomPerSlot), '--no-warmup', '--chat-template', 'vicuna', '--log-disable',
+  '--batch-size', String(roomPerSlot), '--ubatch-size', String(roomPerSlot), '--no-warmup', '--no-jinja', '--chat-template', 'vicuna', '--log-disable',
 ]);
 const ours = await start('clasp-vlm serve', options.ours, ['serve', ...common, '--port', String(await free_port())]);
 const idle = { theirs: status_of(theirs.pid, 'VmRSS'), ours: status_of(ours.pid, 'VmRSS') };
