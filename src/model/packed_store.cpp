@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr base::CacheFormat kPackedFormat = {kPackedSuffix, kPackedMagic};
-constexpr std::chrono::seconds kPatience{2};
+constexpr std::chrono::seconds kPatience{8};
 
 struct KeptFile {
     fs::path path;
