@@ -1,9 +1,9 @@
 // Writes a vision file with random weights in the format of one of the families, for measurements and as a
 // seed for fuzzing.
 //   clasp_make_mmproj OUT.gguf [SHAPE] [f16|f32|q8_0|q4_0] [outlier channels]
-// SHAPE: llava-7b, llava-7b-3, next-7b, next-small, next-tiny, internvl-300m, internvl3-2b, internvl-small,
-// internvl-tiny, internvl-6b-tiny, videollava-7b, videollava-7b-port, videollava-small, videollava-tiny,
-// qwen2.5-vl-3b, qwen2.5-vl-7b, qwen3-vl-4b, small or tiny.
+// SHAPE: llava-7b, llava-13b, llava-7b-3, next-7b, next-small, next-tiny, internvl-300m, internvl3-2b,
+// internvl-small, internvl-tiny, internvl-6b-tiny, videollava-7b, videollava-7b-port, videollava-small,
+// videollava-tiny, qwen2.5-vl-3b, qwen2.5-vl-7b, qwen3-vl-4b, small or tiny.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -31,6 +31,9 @@ void make_tiny(MmprojSpec& spec) {
 bool set_shape(const std::string& name, MmprojSpec& spec) {
     if (name == "llava-7b") {
         spec = clasp::test::llava_7b_mmproj();
+    } else if (name == "llava-13b") {
+        spec = clasp::test::llava_7b_mmproj();
+        spec.projector_width = spec.output_width = 5120;
     } else if (name == "llava-7b-3") {
         spec = clasp::test::llava_7b_mmproj();
         spec.n_blocks = 3;
