@@ -12,6 +12,7 @@
 #include "clasp/thread_pool.h"
 #include "llama.h"
 #include "model/ggml_libraries.h"
+#include "model/kernel_set.h"
 
 namespace clasp::model {
 
@@ -142,6 +143,9 @@ std::string ErrorLines::text() const {
 }
 
 Result<std::shared_ptr<Compute>> Compute::create(const ComputeOptions& options) {
+    if (const std::string names = wrong_kernel_limit(); !names.empty()) {
+        return Status(Code::InvalidArgument, std::string(kKernelLimit) + " can be " + names);
+    }
     CLASP_RETURN_IF_ERROR(prepare_ggml());
     const std::shared_ptr<Compute> compute(new Compute());
     compute->cpu_ = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);

@@ -1,5 +1,10 @@
 #include "model/kernel_set.h"
 
+#include <array>
+#include <cstdlib>
+#include <optional>
+#include <string>
+
 #ifdef CLASP_HAVE_X86_KERNELS
 #include <cpuid.h>
 #endif
@@ -9,6 +14,44 @@
 #endif
 
 namespace clasp::model {
+
+namespace {
+
+constexpr std::array kAllSets = {KernelSet::Scalar, KernelSet::Avx2,    KernelSet::Vnni256,
+                                 KernelSet::Avx512, KernelSet::Dotprod, KernelSet::I8mm};
+
+// Nothing: no limit, or no name that could be one.
+std::optional<KernelSet> kernel_limit() {
+    const char* named = std::getenv(kKernelLimit);
+    for (const KernelSet set : kAllSets) {
+        if (named != nullptr && kernel_set_name(set) == named) return set;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view kernel_set_name(KernelSet set) {
+    switch (set) {
+        case KernelSet::Scalar: return "scalar";
+        case KernelSet::Avx2: return "avx2";
+        case KernelSet::Vnni256: return "vnni256";
+        case KernelSet::Avx512: return "avx512";
+        case KernelSet::Dotprod: return "dotprod";
+        case KernelSet::I8mm: return "i8mm";
+    }
+    return "";
+}
+
+std::string wrong_kernel_limit() {
+    if (std::getenv(kKernelLimit) == nullptr || kernel_limit()) return {};
+    std::string names;
+    for (const KernelSet set : kAllSets) {
+        if (!names.empty()) names += ", ";
+        names += kernel_set_name(set);
+    }
+    return names;
+}
 
 bool has_avx_vnni() {
 #ifdef CLASP_HAVE_X86_KERNELS
@@ -44,6 +87,8 @@ const std::vector<KernelSet>& kernel_sets() {
             if ((::getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0) found.push_back(KernelSet::I8mm);
         }
 #endif
+        const std::optional<KernelSet> limit = kernel_limit();
+        while (limit && found.back() > *limit) found.pop_back();
         return found;
     }();
     return sets;

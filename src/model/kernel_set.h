@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace clasp::model {
@@ -19,6 +21,16 @@ enum class KernelSet : std::uint8_t {
 constexpr bool is_x86(KernelSet set) {
     return set == KernelSet::Avx2 || set == KernelSet::Vnni256 || set == KernelSet::Avx512;
 }
+
+// "scalar", "avx2", "vnni256", "avx512", "dotprod", "i8mm".
+std::string_view kernel_set_name(KernelSet set);
+
+// The environment variable that names the best set which may run, so that a processor can be measured as if
+// it were an older one. A name that is none limits nothing; Compute refuses it.
+inline constexpr const char* kKernelLimit = "CLASP_KERNELS_AT_MOST";
+// Those that it can have, each with a comma behind it but the last; empty when it is unset or has one of
+// them.
+std::string wrong_kernel_limit();
 
 // The fastest last; never empty. Kernels that gain nothing from a set run as those of the one before.
 const std::vector<KernelSet>& kernel_sets();
