@@ -65,7 +65,7 @@ function post(port, path, body) {
     const data = JSON.stringify(body);
     const begin = performance.now();
     const request = httpRequest({
-      host: '127.0.0.1', port, path, method: 'POST',
+      host: '127.0.0.1', port, path, method: 'POST', agent: false, // no connection that a server has closed
       headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(data) },
     });
     request.on('error', reject);
