@@ -1,4 +1,7 @@
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -42,41 +45,44 @@ Status check_unique_tokens(const std::vector<std::string_view>& tokens) {
     return ok_status();
 }
 
-std::string byte_token(unsigned byte) {
-    constexpr std::string_view kDigits = "0123456789ABCDEF";
-    return {'<', '0', 'x', kDigits[byte / 16], kDigits[byte % 16], '>'};
+constexpr std::string_view kHexDigits = "0123456789ABCDEF";
+
+// Of "<0x41>"; nothing of any other text.
+std::optional<std::size_t> byte_of(std::string_view token) {
+    if (token.size() != 6 || !token.starts_with("<0x") || !token.ends_with('>')) return std::nullopt;
+    const std::size_t high = kHexDigits.find(token[3]);
+    const std::size_t low = kHexDigits.find(token[4]);
+    if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
+    return high * 16 + low;
 }
 
-// Which byte a token stands for, libllama reads out of its text, whatever that is; it throws where there is
-// none.
-Status check_byte_kinds(const GgufReader& file, const std::vector<std::string_view>& tokens) {
+// libllama reads the byte of a token out of its text, whatever that is, and throws where there is none. With
+// sentences' pieces (kind "llama") a character that has no token becomes its bytes, and it throws where one
+// of them has none.
+Status check_bytes(const GgufReader& file, std::string_view kind,
+                   const std::vector<std::string_view>& tokens) {
     constexpr std::int64_t kByte = 6;
     CLASP_ASSIGN_OR_RETURN(const auto kinds, value_or(read_integers(file, "tokenizer.ggml.token_type",
                                                                     kMaxStrings, INT32_MIN, INT32_MAX),
                                                       std::vector<std::int64_t>()));
-    std::unordered_set<std::string> names;
-    for (unsigned byte = 0; byte < 256; ++byte) names.insert(byte_token(byte));
-    for (std::size_t i = 0; i < kinds.size(); ++i) {
-        if (kinds[i] == kByte && names.count(std::string(tokens[i])) == 0) {
-            return {Code::Corrupt,
-                    "token " + std::to_string(i) +
-                        " of the vocabulary stands for a byte, but its text does not say which"};
+    std::array<bool, 256> is_there = {};
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        const std::optional<std::size_t> byte = byte_of(tokens[i]);
+        if (byte) is_there[*byte] = true;
+        if (tokens[i].size() == 1 && tokens[i][0] != '\0') {
+            is_there[static_cast<unsigned char>(tokens[i][0])] = true;
+        }
+        if (i < kinds.size() && kinds[i] == kByte && !byte) {
+            return {Code::Corrupt, "token " + std::to_string(i) +
+                                       " of the vocabulary stands for a byte, but its text does not say "
+                                       "which"};
         }
     }
-    return ok_status();
-}
-
-// A character that has no token becomes its bytes; libllama throws where one of them has none.
-Status check_byte_tokens(const std::vector<std::string_view>& tokens) {
-    const std::unordered_set<std::string_view> known(tokens.begin(), tokens.end());
-    for (unsigned byte = 0; byte < 256; ++byte) {
-        const std::string name = byte_token(byte);
-        const char letter = static_cast<char>(byte);
-        if (known.count(name) == 0 && (byte == 0 || known.count(std::string_view(&letter, 1)) == 0)) {
-            return {Code::Corrupt, "the vocabulary has no token for the byte " + name.substr(1, 4)};
-        }
-    }
-    return ok_status();
+    const auto* const absent = std::find(is_there.begin(), is_there.end(), false);
+    if (kind != "llama" || absent == is_there.end()) return ok_status();
+    const auto byte = static_cast<std::size_t>(absent - is_there.begin());
+    return {Code::Corrupt, std::string("the vocabulary has no token for the byte 0x") +
+                               kHexDigits[byte / 16] + kHexDigits[byte % 16]};
 }
 
 Status check_parallel_array(const GgufReader& file, std::string_view key, GgufType type, std::size_t n) {
@@ -102,12 +108,10 @@ Status check_vocabulary(const GgufReader& file) {
     CLASP_RETURN_IF_ERROR(check_parallel_array(file, "tokenizer.ggml.scores", GgufType::F32, tokens.size()));
     CLASP_RETURN_IF_ERROR(
         check_parallel_array(file, "tokenizer.ggml.token_type", GgufType::I32, tokens.size()));
-    CLASP_RETURN_IF_ERROR(check_byte_kinds(file, tokens));
+    CLASP_RETURN_IF_ERROR(check_bytes(file, kind, tokens));
     if (kind == "gpt2") {
         const auto merges = read_strings(file, "tokenizer.ggml.merges", kMaxStrings);
         if (!merges.ok()) return merges.status();
-    } else {
-        CLASP_RETURN_IF_ERROR(check_byte_tokens(tokens));
     }
     return check_special_ids(file, static_cast<std::int64_t>(tokens.size()));
 }
