@@ -31,6 +31,12 @@ std::span<const std::uint8_t> as_head(std::string_view bytes) {
     return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
 }
 
+// Empty when it cannot be read.
+std::string head_of(const base::InputFile& file) {
+    auto head = file.read(0, kHeadBytes);
+    return head.ok() ? std::move(*head) : std::string();
+}
+
 bool names_picture(const fs::path& path) {
     constexpr std::array<std::string_view, 6> kEndings = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp"};
     const std::string ending = base::lower(path.extension().string());
@@ -159,9 +165,7 @@ ClipFormat sniff_file(const std::string& path) {
     std::error_code error;
     if (fs::is_directory(path, error)) return ClipFormat::Frames;
     auto file = base::InputFile::open(path);
-    if (!file.ok()) return ClipFormat::None;
-    const auto head = file->read(0, kHeadBytes);
-    return head.ok() ? sniff_video(as_head(*head)) : ClipFormat::None;
+    return file.ok() ? sniff_video(as_head(head_of(*file))) : ClipFormat::None;
 }
 
 bool is_clip(const ClipSource& source) {
@@ -170,12 +174,13 @@ bool is_clip(const ClipSource& source) {
         return sniff_video(as_head(bytes)) != ClipFormat::None || image::is_animated(as_head(bytes));
     };
     if (source.path.empty()) return moves(source.bytes);
-    if (sniff_file(source.path) != ClipFormat::None) return true;
+    std::error_code error;
+    if (fs::is_directory(source.path, error)) return true;
     auto file = base::InputFile::open(source.path);
     if (!file.ok()) return false;
-    const auto head = file->read(0, kHeadBytes);
-    if (!head.ok()) return false;
-    const ImageFormat picture = sniff_image(as_head(*head));
+    const std::string head = head_of(*file);
+    if (sniff_video(as_head(head)) != ClipFormat::None) return true;
+    const ImageFormat picture = sniff_image(as_head(head));
     const bool may_move =
         picture == ImageFormat::Gif || picture == ImageFormat::Webp || picture == ImageFormat::Png;
     if (!may_move || file->size() > ImageLimits().max_file_bytes) return false;
