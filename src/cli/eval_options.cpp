@@ -111,7 +111,7 @@ Status check_eval_options(const Arguments& arguments, const std::vector<std::str
     constexpr std::array<std::string_view, 4> kOfStoredRuns = {"out", "resume", "partial", "against"};
     const bool reads_runs = words[0] == "merge" || words[0] == "report";
     const bool is_ablation = words[0] == "ablation";
-    const bool is_calibration = is_ablation && words.size() > 1 && words[1] == "calibration";
+    const bool is_calibration = is_ablation && words.size() > 1 && words[1] == kCalibrationAblation;
     for (const Option& option : eval_run_options()) {
         if (!arguments.is_given(option.name)) continue;
         const std::string name = "--" + std::string(option.name);

@@ -11,6 +11,9 @@
 
 namespace clasp::cli {
 
+// An ablation that is made by searching, not a list of settings.
+inline constexpr std::string_view kCalibrationAblation = "calibration";
+
 // --mass: a row without and one with masses.
 inline constexpr std::string_view kBothMasses = "both";
 

@@ -25,9 +25,6 @@ namespace fs = std::filesystem;
 using eval::RunDescription;
 using eval::Variant;
 
-// A preset that is made by searching, not a list of settings.
-constexpr std::string_view kCalibrationAblation = "calibration";
-
 const std::vector<std::string>& words_of(const Arguments& arguments) {
     return arguments.positional("BENCHMARK");
 }
