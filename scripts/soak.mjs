@@ -5,6 +5,8 @@ import { Agent, request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import { drawScenes, kinds, questionAboutCrosses, textQuestion } from './soak-questions.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const options = { program: '', minutes: 10, clients: [1, 8, 32, 128], health: 100 };
@@ -29,26 +31,10 @@ if (!options.program) {
 }
 if (!existsSync(options.program)) die(`there is no ${options.program}`);
 
-const picture = readFileSync(join(root, 'examples/pictures/crosses.png')).toString('base64');
-const url = `data:image/png;base64,${picture}`;
-const say = (text, more = {}) => ({ messages: [{ role: 'user', content: text }], max_tokens: 16, ...more });
-const see = (text, more = {}) => ({
-  messages: [{ role: 'user', content: [{ type: 'text', text }, { type: 'image_url', image_url: { url } }] }],
-  max_tokens: 16,
-  ...more,
-});
-// What clients ask, in turns. `leaves`: after so many milliseconds the client is gone.
-const kinds = [
-  { path: '/v1/chat/completions', body: see('How many yellow crosses are in the picture?'), expect: '6' },
-  { path: '/v1/chat/completions', body: say('What colour is the sky?', { stream: true }) },
-  { path: '/v1/responses', body: { input: 'What colour is the sky?', max_output_tokens: 16, stream: true } },
-  { path: '/v1/messages', body: { max_tokens: 16, messages: [{ role: 'user', content: 'Is there a circle?' }] } },
-  { path: '/api/chat', body: { messages: [{ role: 'user', content: 'Is it red?' }], options: { num_predict: 8 } } },
-  { path: '/completion', body: { prompt: 'USER: Is it red? ASSISTANT:', n_predict: 8, n_probs: 3 } },
-  { path: '/v1/chat/completions', body: see('Describe the picture.', { clasp: { budget: 64, map: 'stages' } }) },
-  { path: '/v1/chat/completions', body: see('Tell me all.', { stream: true, max_tokens: 512, ignore_eos: true }), leaves: 150 },
-  { path: '/v1/chat/completions', body: { messages: [] }, status: 400 },
-];
+const scenes = drawScenes(options.program, 200);
+// Less than the scenes need (about 0.6 MiB each for their vision layers, 2 MiB for a turn), so that the caches let
+// something go all the time.
+const cacheMib = 16;
 
 // Clients that open 200 connections and then take their time: with their heads, their bodies, with reading.
 const slowKinds = [
@@ -100,18 +86,43 @@ function slope(points) {
   return under > 0 ? over / under : 0;
 }
 
-// Asks for the server's health until told to stop; how long the slowest answer took.
-async function watchHealth(isOver, lost, onAnswer = () => {}) {
-  let slowest = 0;
-  while (!isOver()) {
-    const begin = performance.now();
-    const reply = await ask('/health');
-    slowest = Math.max(slowest, performance.now() - begin);
-    if (reply.status !== 200) lost.push(`/health: ${reply.status}`);
-    onAnswer();
-    await sleep(200);
+// Asks for the server's health until told to stop, in a thread of its own, since this one has a crowd to play. How
+// long the slowest answer took, and 99 % of all.
+async function watchHealth(ended, lost) {
+  const worker = new Worker(join(root, 'scripts/soak-health.mjs'), { workerData: { port } });
+  const told = new Promise((resolve) => worker.on('message', resolve));
+  await ended;
+  worker.postMessage('stop');
+  const { times, faults } = await told;
+  lost.push(...faults);
+  times.sort((a, b) => a - b);
+  return { slowest: times.at(-1), most: times[Math.ceil(0.99 * times.length) - 1] };
+}
+
+// What was answered when a question was first asked: the same question gets the same answer ever after.
+const known = new Map();
+const followUps = { asked: 0, reused: 0 };
+
+// The reply to a kind of question; of a conversation that to its second question, if the first one got one.
+async function converse(kind) {
+  const first = await ask(kind.path, kind.body, kind.leaves);
+  if (!kind.next || first.status !== 200) return first;
+  const reply = await ask(kind.path, kind.next(JSON.parse(first.body)));
+  if (reply.status === 200) {
+    followUps.asked += 1;
+    if (JSON.parse(reply.body).clasp.history === 'reuse') followUps.reused += 1;
   }
-  return slowest;
+  return reply;
+}
+
+// Why a reply is none that the documents name; empty if it is one.
+function faultOf(kind, reply) {
+  if (reply.status !== (kind.status ?? 200)) return `${kind.path}: ${reply.status} ${reply.body}`;
+  if (!kind.same) return '';
+  const { content } = JSON.parse(reply.body).choices[0].message;
+  const expected = kind.expect ?? known.get(kind.same) ?? content;
+  known.set(kind.same, expected);
+  return content === expected ? '' : `other answer to ${kind.same}: '${content}', not '${expected}'`;
 }
 
 async function crowd(n, pid) {
@@ -120,23 +131,28 @@ async function crowd(n, pid) {
   const lost = [];
   const client = async (number) => {
     for (let i = number; Date.now() < end; ++i) {
-      const kind = kinds[i % kinds.length];
-      const reply = await ask(kind.path, kind.body, kind.leaves);
+      // Some questions about one scene, then on to the next; clients are scenes apart.
+      const kind = kinds[i % kinds.length](scenes[(13 * number + Math.floor(i / 4)) % scenes.length]);
+      const reply = await converse(kind);
       if (reply.status === -1) counts.left += 1;
       else if (reply.status === 429 || reply.status === 503) {
         counts.refused += 1;
         await sleep(100);
-      } else if (reply.status !== (kind.status ?? 200)) lost.push(`${kind.path}: ${reply.status} ${reply.body}`);
-      else if (kind.expect && JSON.parse(reply.body).choices[0].message.content !== kind.expect) lost.push(`other answer: ${reply.body}`);
-      else counts.answered += 1;
+      } else {
+        const fault = faultOf(kind, reply);
+        if (fault) lost.push(fault);
+        else counts.answered += 1;
+      }
     }
   };
   const memory = [];
-  const watched = watchHealth(() => Date.now() >= end, lost, () => memory.push([Date.now() / 60000, resident(pid)]));
-  const [slowest] = await Promise.all([watched, ...Array.from({ length: n }, (_, i) => client(i))]);
+  const sampling = setInterval(() => memory.push([Date.now() / 60000, resident(pid)]), 200);
+  const ended = Promise.all(Array.from({ length: n }, (_, i) => client(i)));
+  const health = await watchHealth(ended, lost);
+  clearInterval(sampling);
   // The first third is for warming up.
   const warm = memory.slice(Math.floor(memory.length / 3));
-  return { n, ...counts, lost, slowest, memory: warm.at(-1)[1], growth: slope(warm) };
+  return { n, ...counts, lost, ...health, memory: warm.at(-1)[1], growth: slope(warm) };
 }
 
 // What slowhttptest says of a server that somebody else asks at the same time.
@@ -151,12 +167,12 @@ async function slowClients([name, how, path]) {
   let answered = 0;
   const client = async () => {
     while (!isOver) {
-      const reply = await ask(kinds[0].path, kinds[0].body);
-      if (reply.status !== 200) lost.push(`${kinds[0].path}: ${reply.status} ${reply.body}`);
+      const fault = faultOf(questionAboutCrosses, await converse(questionAboutCrosses));
+      if (fault) lost.push(fault);
       else answered += 1;
     }
   };
-  const [slowest] = await Promise.all([watchHealth(() => isOver, lost), client(), ended]);
+  const { slowest } = await watchHealth(Promise.all([client(), ended]), lost);
   const words = [...text.replaceAll(/\x1b\[[0-9;]*m/g, '').matchAll(/service available:\s+(\w+)/g)].map((found) => found[1]);
   const isAvailable = words.length > 0 && words.every((word) => word === 'YES');
   console.log(`slow ${name}: available ${isAvailable ? 'throughout' : `not always (${words.join(' ')})`}, ${answered} answered, ${lost.length} lost, health at most ${slowest.toFixed(1)} ms`);
@@ -202,7 +218,7 @@ async function survivesKills() {
     messages: [{ role: 'user', content: [{ type: 'text', text }, { type: 'image_url', image_url: { url: `data:image/png;base64,${data}` } }] }],
     max_tokens: 16,
   })));
-  const known = new Map();
+  const answers = new Map();
   let answered = 0;
   let others = 0;
   const askOne = async (i) => {
@@ -210,8 +226,8 @@ async function survivesKills() {
     if (reply.status !== 200) return reply.status;
     const text = JSON.parse(reply.body).choices[0].message.content;
     answered += 1;
-    if (known.has(i) && known.get(i) !== text) others += 1;
-    known.set(i, text);
+    if (answers.has(i) && answers.get(i) !== text) others += 1;
+    answers.set(i, text);
     return 200;
   };
   for (let round = 0; round < kills; round += 1) {
@@ -233,15 +249,15 @@ async function survivesKills() {
   return isWell;
 }
 
-const server = await start();
+const server = await start('--metrics', '--image-cache', String(cacheMib), '--history-cache', String(cacheMib));
 
 let failed = false;
-console.log('clients  answered  refused  left  lost  health max ms  memory MiB  growth MiB/min');
+console.log('clients  answered  refused  left  lost  health 99 % ms  health max ms  memory MiB  growth MiB/min');
 for (const n of options.clients) {
   const result = await crowd(n, server.pid);
   console.log(
     `${String(n).padStart(7)}  ${String(result.answered).padStart(8)}  ${String(result.refused).padStart(7)}  ` +
-      `${String(result.left).padStart(4)}  ${String(result.lost.length).padStart(4)}  ${result.slowest.toFixed(1).padStart(13)}  ` +
+      `${String(result.left).padStart(4)}  ${String(result.lost.length).padStart(4)}  ${result.most.toFixed(1).padStart(14)}  ${result.slowest.toFixed(1).padStart(13)}  ` +
       `${result.memory.toFixed(1).padStart(10)}  ${result.growth.toFixed(2).padStart(14)}`,
   );
   for (const line of result.lost.slice(0, 5)) console.log(`  lost: ${line.slice(0, 300)}`);
@@ -257,6 +273,16 @@ for (const n of options.clients) {
   }
 }
 
+const metrics = (await ask('/metrics')).body;
+const metric = (name) => Number(new RegExp(`^${name} (\\S+)`, 'm').exec(metrics)[1]);
+const [hits, misses] = [metric('clasp_image_cache_hits_total'), metric('clasp_image_cache_misses_total')];
+console.log(`caches: of ${hits + misses} pictures ${misses} were encoded, ${scenes.length + 1} of them new; of ${followUps.asked} second questions ${followUps.reused} kept the tokens of the first`);
+// Without pictures encoded again and turns that were gone, nothing was ever let go.
+if (options.minutes >= 5 && misses <= scenes.length + 1) {
+  console.log('  no cache was ever full');
+  failed = true;
+}
+
 if (spawnSync('slowhttptest', ['-h']).error) {
   console.log('slow clients: left out, there is no slowhttptest here (scripts/setup soak)');
 } else {
@@ -264,7 +290,7 @@ if (spawnSync('slowhttptest', ['-h']).error) {
 }
 
 // A signal drains: what is under way is answered, and the process ends by itself.
-const last = ask('/v1/chat/completions', say('Tell me a story.', { max_tokens: 64, ignore_eos: true }));
+const last = ask('/v1/chat/completions', textQuestion('Tell me a story.', { max_tokens: 64, ignore_eos: true }));
 await sleep(100);
 server.kill('SIGTERM');
 const drained = await last;
