@@ -4,7 +4,7 @@ import * as api from './api.js';
 import * as store from './store.js';
 import { learn } from './estimate.js';
 import { markdown } from './markdown.js';
-import { model } from './model.js';
+import { loadTiming } from './model.js';
 import { requestBody } from './request.js';
 import { resultCard } from './result.js';
 import { showSnippets } from './snippet.js';
@@ -165,7 +165,8 @@ export class Chat {
         text: (piece) => { message.text += piece; status.textContent = 'Writing'; show(false); },
       });
       Object.assign(message, { clasp: reply.clasp, timings: reply.timings, finish: reply.finish });
-      learn(model.id, reply.clasp);
+      learn(reply.clasp);
+      loadTiming();
     } catch (error) {
       if (signal.aborted) message.isStopped = true;
       else message.error = error.message;

@@ -97,7 +97,7 @@ export class Composer {
     byId('add-picture').hidden = !model.hasVision;
     const budget = store.settings.budget || model.budget;
     byId('budget-auto').checked = budget === 'auto';
-    byId('budget').value = String(Math.round(100 * (budgetShare(budget, visualTokens(model.id)) ?? 0.33)));
+    byId('budget').value = String(Math.round(100 * (budgetShare(budget, visualTokens(model.nVisual)) ?? 0.33)));
     this.tuned();
   }
 
@@ -109,9 +109,9 @@ export class Composer {
   tuned() {
     const budget = this.budget();
     const share = budgetShare(budget, 0);
-    const n = visualTokens(model.id) || model.nVisual;
+    const n = visualTokens(model.nVisual);
     const isEncoded = this.pictures.ids().length ? this.pictures.areReady() : this.on.hasPictures();
-    const ms = share && firstTokenMs(model.id, share, isEncoded);
+    const ms = share && firstTokenMs(share, isEncoded, model.nVisual);
     const count = share === null ? 'auto: prunes where it pays' : share === 1 ? 'all tokens' : `${Math.round(share * 100)} %${n ? `, ${Math.round(share * n)} of ${n} tokens` : ''}`;
     byId('budget').disabled = share === null;
     byId('budget').setAttribute('aria-valuetext', count);

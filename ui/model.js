@@ -1,15 +1,25 @@
 // What is loaded behind the server, as its /v1/models and /clasp/info tell.
 import * as api from './api.js';
+import { told } from './estimate.js';
 
 const named = (list) => (list ?? []).map((item) => (typeof item === 'string' ? { name: item } : item));
 
 export const model = { id: '', version: '', classes: [], methods: [], budget: '33%', method: '', limits: {}, hasVision: true, nVisual: 0 };
 
-export async function loadModel() {
-  const [list, info] = await Promise.all([api.models(), api.info().catch((error) => {
+async function loadInfo() {
+  const info = await api.info().catch((error) => {
     if (error.status === 404 || error.status === 501) return {};
     throw error;
-  })]);
+  });
+  told(info.timing);
+  return info;
+}
+
+// What the server has learned since.
+export const loadTiming = () => loadInfo().catch(() => {});
+
+export async function loadModel() {
+  const [list, info] = await Promise.all([api.models(), loadInfo()]);
   model.id = list.data?.[0]?.id ?? '';
   model.version = info.version ?? '';
   model.classes = named(info.classes);

@@ -2,7 +2,7 @@
 // forbids it, they live as long as the page.
 
 const kSettingsName = 'clasp.settings';
-const kDefaults = { theme: 'auto', system: '', temperature: '', max_tokens: '', seed: '', history: '', budget: '', method: '', sendWithEnter: true };
+const kDefaults = { theme: 'auto', system: '', temperature: '', max_tokens: '', seed: '', history: '', budget: '', method: '' };
 
 function open() {
   return new Promise((resolve) => {

@@ -138,6 +138,39 @@ test('a picture that is dropped, one that is pasted, and one more question', () 
   await page.waitForFunction(() => document.querySelectorAll('.result canvas').length === 2, kWait);
 }));
 
+// Before this browser has asked anything: from what the server says that prompts have taken.
+const speeds = [
+  ['no answer yet', null, /^33 %, 190 of 576 tokens$/],
+  // 40 tokens of text and all 576 of the picture: 2000 + 100 + 616 * 10.
+  ['an answer', { prefill_ms: 100, prefill_ms_per_token: 10, encode_ms: 2000, prompts: 3 }, /^all tokens · first token in about 8\.3 s, estimated$/],
+  ['an answer without a picture', { prefill_ms: 100, prefill_ms_per_token: 10, encode_ms: null, prompts: 1 }, /^33 %, 190 of 576 tokens$/],
+];
+for (const [name, timing, expected] of speeds) {
+  test(`the predicted time of a server that has given ${name}`, (context) => {
+    if (!hasOwnRoutes) { context.skip('there are no /clasp/ routes'); return undefined; }
+    const replace = (request) => {
+      if (!request.url().endsWith('/clasp/info')) return false;
+      fetch(request.url()).then((reply) => reply.json()).then((info) => request.respond({ contentType: 'application/json', body: JSON.stringify({ ...info, timing }) }));
+      return true;
+    };
+    return withPage({ replace }, async (page) => {
+      await page.evaluateOnNewDocument(() => localStorage.setItem('clasp.speed', JSON.stringify({ tiny: { perToken: 1e6, encode: 0, rest: 0, text: 1, visual: 576 } })));
+      await page.reload();
+      await ready(page);
+      if (expected.source.startsWith('^all')) await setRange(page, '#budget', 100);
+      assert.match(await textOf(page, '#budget-text'), expected);
+    });
+  });
+}
+
+test('the predicted time follows what the server has learned', (context) => (hasOwnRoutes ? withPage({}, async (page) => {
+  await askWithMap(page);
+  await page.waitForFunction(async () => (await (await fetch('clasp/info')).json()).timing !== null, kWait);
+  await page.reload();
+  await page.waitForFunction(() => /first token in about .+, estimated$/.test(document.getElementById('budget-text').textContent), kWait);
+  assert.deepEqual(await page.evaluate(() => Object.keys(localStorage)), ['clasp.settings']);
+}) : context.skip('there are no /clasp/ routes')));
+
 test('a picture is encoded, and the question sorted, while it is typed', (context) => (hasOwnRoutes ? withPage({}, async (page) => {
   await ready(page);
   await addPicture(page);
