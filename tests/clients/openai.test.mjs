@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import OpenAI from 'openai';
-import { answer, dataUrl, long, question, url } from './fixture.mjs';
+import { answer, dataUrl, long, question, url, withServer } from './fixture.mjs';
 
 const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'k' });
 const messages = [
@@ -117,8 +117,39 @@ test('throws what it is told', async () => {
     /does not support tools/,
   );
   await assert.rejects(client.models.retrieve('nobody'), OpenAI.NotFoundError);
-  // A 501 is not tried again.
-  await assert.rejects(client.embeddings.create({ model: 'tiny', input: 'x' }), (error) => error.status === 501);
+});
+
+// One request runs and one waits; the third is refused, waits as long as it is told to, and comes back.
+for (const [status, code, options] of [
+  [429, 'too_many_requests', ['--max-per-client', '2']],
+  [503, 'queue_full', ['--max-queue', '1']],
+]) {
+  test(`comes back after ${status}`, () =>
+    withServer(['--parallel', '1', ...options], async (own) => {
+      const refusals = [];
+      const watched = async (...call) => {
+        const reply = await fetch(...call);
+        if (!reply.ok) refusals.push({ status: reply.status, wait: Number(reply.headers.get('retry-after')), ...(await reply.clone().json()).error });
+        return reply;
+      };
+      const patient = new OpenAI({ baseURL: `${own}/v1`, apiKey: 'k', fetch: watched, maxRetries: 8 });
+      const ask = () => patient.chat.completions.create({ model: 'tiny', messages, max_tokens: 100, ignore_eos: true });
+      const replies = await Promise.all([ask(), ask(), ask()]);
+      assert.deepEqual(replies.map((reply) => reply.usage.completion_tokens), [100, 100, 100]);
+      assert.ok(refusals.length > 0);
+      for (const refusal of refusals) assert.ok(refusal.status === status && refusal.code === code && refusal.wait >= 1, JSON.stringify(refusal));
+    }));
+}
+
+test('does not come back when it would be in vain', async () => {
+  let n = 0;
+  const counting = (...call) => {
+    n += 1;
+    return fetch(...call);
+  };
+  const client501 = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'k', fetch: counting });
+  await assert.rejects(client501.embeddings.create({ model: 'tiny', input: 'x' }), (error) => error.status === 501);
+  assert.equal(n, 1);
 });
 
 test('stops when it is told to', async () => {

@@ -15,10 +15,11 @@ need() {
     [ "$(node -p 'Number(process.versions.node.split(".")[0])')" -ge 18 ] || skip "node is older than 18"
 }
 
-# fetch_packages FROM FOLDER: the npm packages of FROM/package-lock.json into FOLDER, once, and the tests beside them.
+# fetch_packages FROM FOLDER [TESTS]: the npm packages of FROM/package-lock.json into FOLDER, once, and the tests of the
+# folder TESTS (FROM) beside them.
 fetch_packages() {
     mkdir -p "$2"
-    cp "$1"/package.json "$1"/package-lock.json "$1"/*.mjs "$2/"
+    cp "$1"/package.json "$1"/package-lock.json "${3:-$1}"/*.mjs "$2/"
     cd "$2"
     if ! cmp -s package-lock.json node_modules/.fetched; then
         npm ci --no-audit --no-fund --loglevel error >npm.log 2>&1 ||
