@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const options = {
   ours: '', theirs: '', model: '', mmproj: '', threads: 2, tokens: 16, turns: 3,
-  'at-once': '1,2,4,8', budgets: 'none,33%,64', history: 'reselect,auto,reuse',
+  'at-once': '1,2,4,8', parallel: '1,4', budgets: 'none,33%,64', history: 'reselect,auto,reuse',
 };
 
 function die(message) {
@@ -23,7 +23,8 @@ for (let i = 2; i < process.argv.length; i += 2) {
   options[name] = typeof options[name] === 'number' ? Number(process.argv[i + 1]) : process.argv[i + 1];
 }
 const crowds = options['at-once'].split(',').map(Number);
-if (crowds.some((n) => !(n >= 1)) || !(options.tokens >= 2) || !(options.turns >= 0)) die('a number is missing');
+const parallels = options.parallel.split(',').map(Number);
+if ([...crowds, ...parallels].some((n) => !(n >= 1)) || !(options.tokens >= 2) || !(options.turns >= 0)) die('a number is missing');
 const budgets = options.budgets.split(',');
 const histories = options.history.split(',');
 const most = Math.max(...crowds);
@@ -35,10 +36,17 @@ mkdirSync(folder, { recursive: true });
 const raw = join(folder, `serve-${basename(options.model, '.gguf')}-${Date.now()}.jsonl`);
 const keep = (entry) => appendFileSync(raw, `${JSON.stringify(entry)}\n`);
 
+// Questions of three classes in a row, each with a mix of vision layers of its own in the profile llava, and of one.
+const talks = [
+  ['three classes', ['How many people are standing in front of the house?', 'What colour is the door?', 'Is there a tree on the left?', 'What is it made of?']],
+  ['one class', ['How many people are standing in front of the house?', 'How many windows does the house have?', 'How many trees are there?', 'How many birds are on the roof?']],
+];
+
 // Enough pictures that nobody sees one twice.
-const servers = 1 + budgets.length;
-const conversations = options.turns > 0 ? 1 + budgets.filter((b) => b !== 'none').length * histories.length + 1 : 0;
-const n_pictures = servers * crowds.reduce((sum, n) => sum + n, 0) + conversations + 2 * servers + 8;
+const servers = 1 + parallels.length;
+const n_rows = 1 + budgets.length * parallels.length;
+const conversations = options.turns > 0 ? talks.length * (2 + budgets.length * histories.length) : 0;
+const n_pictures = n_rows * crowds.reduce((sum, n) => sum + n, 0) + conversations + servers;
 const scenes = join(folder, 'serve-scenes');
 rmSync(scenes, { recursive: true, force: true });
 execFileSync(options.ours, ['scenes', '--split', 'test', '--count', String(n_pictures), '--seed', '21', '--out', scenes], { stdio: 'ignore' });
@@ -101,8 +109,10 @@ function post(port, path, body) {
   });
 }
 
-async function start(name, program, args) {
-  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'ignore'] });
+// said: gets what the server writes to its log.
+async function start(name, program, args, said = () => {}) {
+  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  child.stderr.setEncoding('utf8').on('data', said);
   let ended = false;
   child.on('exit', () => (ended = true));
   process.on('exit', () => child.kill('SIGKILL'));
@@ -135,71 +145,101 @@ const question = (server, messages, more) => ({
 const see = (text) => ({ role: 'user', content: [{ type: 'text', text }, { type: 'image_url', image_url: { url: picture() } }] });
 
 const sorted = (list) => [...list].sort((a, b) => a - b);
-const quantile = (list, q) => sorted(list)[Math.min(list.length - 1, Math.ceil(q * list.length) - 1)];
 const seconds = (ms) => (ms / 1000).toFixed(ms < 1000 ? 3 : 2);
+
+// MiB of keys and values that a request had: as our reply says; llama-server keeps every token in every layer.
+function kvMib(server, { last }) {
+  if (last.clasp) return last.clasp.kv_bytes / 2 ** 20;
+  return server.cellMib * (last.timings.cache_n + last.timings.prompt_n + last.timings.predicted_n);
+}
 
 async function crowd(who, server, n, more) {
   writeFileSync(`/proc/${server.pid}/clear_refs`, '5'); // the peak of memory counts from here
-  const before = status_of(server.pid, 'VmRSS');
   const begin = performance.now();
-  const bodies = Array.from({ length: n }, () => question(server, [see('How many people are standing in front of the house?')], more));
+  const bodies = Array.from({ length: n }, () => question(server, [see(talks[0][1][0])], more));
   const replies = await Promise.all(bodies.map((body) => post(server.port, '/v1/chat/completions', body)));
   const whole = performance.now() - begin;
-  const firsts = replies.map((r) => r.first ?? r.whole);
+  const firsts = sorted(replies.map((r) => r.first ?? r.whole));
   const entry = {
-    who, at_once: n, p50: quantile(firsts, 0.5), p95: quantile(firsts, 0.95), whole,
-    rate: (1000 * n * options.tokens) / whole, memory: (status_of(server.pid, 'VmHWM') - before) / n,
+    who, at_once: n, median: firsts[Math.ceil(0.5 * n) - 1], slowest: firsts.at(-1), firsts, whole,
+    rate: (1000 * n * options.tokens) / whole, kv: replies.reduce((sum, reply) => sum + kvMib(server, reply), 0) / n,
+    peak: status_of(server.pid, 'VmHWM'),
   };
   keep(entry);
   return entry;
 }
 
-async function conversation(who, server, more) {
-  const texts = ['How many people are standing in front of the house?', 'What colour is the door?', 'Is there a tree on the left?', 'What is it made of?'];
+// What a follow-up found of its conversation, in the words of the table.
+function foundOf({ last: { clasp, timings } }) {
+  if (!clasp) return `${timings.cache_n} tokens`;
+  if (clasp.history === 'reuse') return 'the turn';
+  return clasp.cache.front_tokens > 0 ? 'rows to the first stage' : 'vision layers';
+}
+
+async function conversation(who, server, [kind, texts], more) {
   const messages = [];
-  const firsts = [];
+  const replies = [];
   for (let turn = 0; turn < options.turns; ++turn) {
     const text = texts[turn % texts.length];
     messages.push(turn === 0 ? see(text) : { role: 'user', content: text });
     const reply = await post(server.port, '/v1/chat/completions', question(server, messages, more));
-    firsts.push(reply.first ?? reply.whole);
+    replies.push(reply);
     messages.push({ role: 'assistant', content: reply.answer });
   }
-  keep({ who, firsts });
-  return firsts;
+  const firsts = replies.map((reply) => reply.first ?? reply.whole);
+  const found = replies.slice(1).map(foundOf);
+  keep({ who, kind, firsts, found, classes: replies.map((reply) => reply.last.clasp?.class?.name) });
+  return { firsts, found };
 }
 
 const common = ['--model', options.model, '--mmproj', options.mmproj, '--threads', String(options.threads)];
+let log = '';
 const theirs = await start('llama-server', options.theirs, [
   ...common, '--port', String(await free_port()), '--parallel', String(most), '--ctx-size', String(most * roomPerSlot),
-  '--batch-size', String(roomPerSlot), '--ubatch-size', String(roomPerSlot), '--no-warmup', '--no-jinja', '--chat-template', 'vicuna', '--log-disable',
-]);
-const ours = await start('clasp-vlm serve', options.ours, ['serve', ...common, '--port', String(await free_port())]);
-const idle = { theirs: status_of(theirs.pid, 'VmRSS'), ours: status_of(ours.pid, 'VmRSS') };
-for (const server of [theirs, ours]) {
+  '--batch-size', String(roomPerSlot), '--ubatch-size', String(roomPerSlot), '--no-warmup', '--no-jinja', '--chat-template', 'vicuna',
+], (text) => (log += text));
+const reserved = [...log.matchAll(/KV buffer size\s*=\s*([0-9.]+) MiB/g)].reduce((sum, found) => sum + Number(found[1]), 0);
+if (!(reserved > 0)) die('llama-server did not say how much it takes for keys and values');
+theirs.cellMib = reserved / (most * roomPerSlot);
+const ours = [];
+for (const n of parallels) {
+  const more = ['--parallel', String(n), '--port', String(await free_port())];
+  ours.push(await start('clasp-vlm serve', options.ours, ['serve', ...common, ...more]));
+}
+const idle = [theirs, ...ours].map((server) => status_of(server.pid, 'VmRSS').toFixed(0));
+for (const server of [theirs, ...ours]) {
   server.word = await fixed_word(server);
   await post(server.port, '/v1/chat/completions', question(server, [see('Is it red?')], {}));
 }
 
-const rows = [['llama-server', theirs, {}], ...budgets.map((budget) => [`ours, ${budget === 'none' ? 'unpruned' : `R = ${budget}`}`, ours, { clasp: { budget } }])];
-console.log(`${basename(options.model)}, ${options.threads} threads, ${options.tokens} tokens an answer; resident before: llama-server ${idle.theirs.toFixed(0)} MiB, ours ${idle.ours.toFixed(0)} MiB; load ${readFileSync('/proc/loadavg', 'utf8').split(' ')[0]}\n`);
-console.log('| Questions at once | | first token, median, s | 95 %, s | all answered, s | tokens/s | memory for each, MiB |');
-console.log('|---:|---|---:|---:|---:|---:|---:|');
+// [name, server, fields of the request, from how many at once]: one question alone is the same with any --parallel.
+const rows = [['llama-server', theirs, {}, 1]];
+for (const budget of budgets) {
+  for (const [i, n] of parallels.entries()) {
+    rows.push([`ours, ${budget === 'none' ? 'unpruned' : `R = ${budget}`}, ${n} in parallel`, ours[i], { clasp: { budget } }, i === 0 ? 1 : 2]);
+  }
+}
+console.log(`${basename(options.model)}, ${options.threads} threads, ${options.tokens} tokens an answer; llama-server with ${most} slots, for which it reserves ${reserved.toFixed(0)} MiB of keys and values; resident before: llama-server ${idle[0]} MiB, ours ${idle.slice(1).join(' and ')} MiB; load ${readFileSync('/proc/loadavg', 'utf8').split(' ')[0]}\n`);
+console.log('| Questions at once | | first token, median, s | slowest, s | all answered, s | tokens/s | KV of each, MiB | peak resident, MiB |');
+console.log('|---:|---|---:|---:|---:|---:|---:|---:|');
 for (const n of crowds) {
-  for (const [who, server, more] of rows) {
+  for (const [who, server, more] of rows.filter((row) => n >= row[3])) {
     const r = await crowd(who, server, n, more);
-    console.log(`| ${n} | ${who} | ${seconds(r.p50)} | ${seconds(r.p95)} | ${seconds(r.whole)} | ${r.rate.toFixed(2)} | ${r.memory.toFixed(0)} |`);
+    console.log(`| ${n} | ${who} | ${seconds(r.median)} | ${seconds(r.slowest)} | ${seconds(r.whole)} | ${r.rate.toFixed(2)} | ${r.kv.toFixed(1)} | ${r.peak.toFixed(0)} |`);
   }
 }
 if (options.turns > 0) {
-  console.log(`\n| Conversation | ${Array.from({ length: options.turns }, (_, i) => `question ${i + 1}, s`).join(' | ')} |`);
-  console.log(`|---|${'---:|'.repeat(options.turns)}`);
-  const show = (who, firsts) => console.log(`| ${who} | ${firsts.map(seconds).join(' | ')} |`);
-  show('llama-server, its prompt cache', await conversation('llama-server', theirs, {}));
-  if (budgets.includes('none')) show('ours, unpruned', await conversation('ours none', ours, { clasp: { budget: 'none' } }));
-  for (const budget of budgets.filter((b) => b !== 'none')) {
-    for (const history of histories) {
-      show(`ours, R = ${budget}, ${history}`, await conversation(`ours ${budget} ${history}`, ours, { clasp: { budget, history } }));
+  console.log(`\n| Conversation | questions of | ${Array.from({ length: options.turns }, (_, i) => `question ${i + 1}, s`).join(' | ')} | follow-ups found |`);
+  console.log(`|---|---|${'---:|'.repeat(options.turns)}---|`);
+  for (const talk of talks) {
+    const show = async (who, server, more) => {
+      const { firsts, found } = await conversation(who, server, talk, more);
+      console.log(`| ${who} | ${talk[0]} | ${firsts.map(seconds).join(' | ')} | ${found.join(', ')} |`);
+    };
+    await show('llama-server, its prompt cache', theirs, {});
+    if (budgets.includes('none')) await show('ours, unpruned', ours[0], { clasp: { budget: 'none' } });
+    for (const budget of budgets.filter((b) => b !== 'none')) {
+      for (const history of histories) await show(`ours, R = ${budget}, ${history}`, ours[0], { clasp: { budget, history } });
     }
   }
 }

@@ -273,9 +273,10 @@ for (const n of options.clients) {
   }
 }
 
-const metrics = (await ask('/metrics')).body;
-const metric = (name) => Number(new RegExp(`^${name} (\\S+)`, 'm').exec(metrics)[1]);
-const [hits, misses] = [metric('clasp_image_cache_hits_total'), metric('clasp_image_cache_misses_total')];
+const metric = async (name) => Number(new RegExp(`^${name} (\\S+)`, 'm').exec((await ask('/metrics')).body)[1]);
+// Pictures that were sent ahead of their questions have waited until nobody asked.
+for (let i = 0; i < 600 && (await metric('llamacpp:requests_deferred')) > 0; ++i) await sleep(100);
+const [hits, misses] = [await metric('clasp_image_cache_hits_total'), await metric('clasp_image_cache_misses_total')];
 console.log(`caches: of ${hits + misses} pictures ${misses} were encoded, ${scenes.length + 1} of them new; of ${followUps.asked} second questions ${followUps.reused} kept the tokens of the first`);
 // Without pictures encoded again and turns that were gone, nothing was ever let go.
 if (options.minutes >= 5 && misses <= scenes.length + 1) {
