@@ -193,13 +193,17 @@ async function conversation(who, server, [kind, texts], more) {
 }
 
 const common = ['--model', options.model, '--mmproj', options.mmproj, '--threads', String(options.threads)];
-let log = '';
-const theirs = await start('llama-server', options.theirs, [
-  ...common, '--port', String(await free_port()), '--parallel', String(most), '--ctx-size', String(most * roomPerSlot),
+const theirArguments = [
+  ...common, '--parallel', String(most), '--ctx-size', String(most * roomPerSlot),
   '--batch-size', String(roomPerSlot), '--ubatch-size', String(roomPerSlot), '--no-warmup', '--no-jinja', '--chat-template', 'vicuna',
-], (text) => (log += text));
+];
+// MiB that llama-server reserves for keys and values. Only a log of many words tells, so it is started once for that.
+let log = '';
+const talkative = await start('llama-server', options.theirs, [...theirArguments, '--port', String(await free_port()), '--verbosity', '4'], (text) => (log += text));
+process.kill(talkative.pid);
 const reserved = [...log.matchAll(/KV buffer size\s*=\s*([0-9.]+) MiB/g)].reduce((sum, found) => sum + Number(found[1]), 0);
 if (!(reserved > 0)) die('llama-server did not say how much it takes for keys and values');
+const theirs = await start('llama-server', options.theirs, [...theirArguments, '--port', String(await free_port()), '--log-disable']);
 theirs.cellMib = reserved / (most * roomPerSlot);
 const ours = [];
 for (const n of parallels) {
@@ -219,7 +223,7 @@ for (const budget of budgets) {
     rows.push([`ours, ${budget === 'none' ? 'unpruned' : `R = ${budget}`}, ${n} in parallel`, ours[i], { clasp: { budget } }, i === 0 ? 1 : 2]);
   }
 }
-console.log(`${basename(options.model)}, ${options.threads} threads, ${options.tokens} tokens an answer; llama-server with ${most} slots, for which it reserves ${reserved.toFixed(0)} MiB of keys and values; resident before: llama-server ${idle[0]} MiB, ours ${idle.slice(1).join(' and ')} MiB; load ${readFileSync('/proc/loadavg', 'utf8').split(' ')[0]}\n`);
+console.log(`${basename(options.model)}, ${options.threads} threads, ${options.tokens} tokens an answer; llama-server with --parallel ${most}, for which it reserves ${reserved.toFixed(0)} MiB of keys and values; resident before: llama-server ${idle[0]} MiB, ours ${idle.slice(1).join(' and ')} MiB; load ${readFileSync('/proc/loadavg', 'utf8').split(' ')[0]}\n`);
 console.log('| Questions at once | | first token, median, s | slowest, s | all answered, s | tokens/s | KV of each, MiB | peak resident, MiB |');
 console.log('|---:|---|---:|---:|---:|---:|---:|---:|');
 for (const n of crowds) {
