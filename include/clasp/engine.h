@@ -81,7 +81,8 @@ struct EngineOptions {
     // Where the decoder's weights stay between runs in the layouts of our products, so that the next start
     // maps them: "auto" (${XDG_CACHE_HOME:-~/.cache}/clasp/packed, models of 256 MiB and more, nothing
     // without a home), "none", or a folder, made if it is not there. Takes as much room as the model; files
-    // that were not used for longest go when all exceed 32 GiB.
+    // that were not used for longest go when all exceed 32 GiB. Without a cache_dir the decoder's times that
+    // a budget of "auto" needed are kept here too, a file of some bytes.
     std::string packed = "auto";
     // Bytes of keys and values that stay from one request to the next, for prompts that begin like one before
     // and for questions that follow (HistoryMode); the least recently used go first. 0: none stay.

@@ -5,7 +5,6 @@
 
 #include "engine/decoder_input.h"
 #include "engine/generate.h"
-#include "engine/measure_decoder.h"
 #include "engine/messages.h"
 #include "engine/progress.h"
 #include "engine/prompt_text.h"
@@ -16,6 +15,8 @@ namespace {
 
 constexpr std::string_view kNoVisionFile =
     "the model was loaded without a vision file: it answers questions in text alone";
+
+}  // namespace
 
 DecoderShape decoder_shape(const model::TextConfig& config) {
     DecoderShape shape;
@@ -28,6 +29,8 @@ DecoderShape decoder_shape(const model::TextConfig& config) {
     shape.vocab = static_cast<std::size_t>(config.vocabulary);
     return shape;
 }
+
+namespace {
 
 std::size_t count_text(const Prompt& prompt) {
     std::size_t n = 0;
@@ -48,17 +51,6 @@ Result<RequestShape> request_shape(const Prompt& prompt, const std::vector<Plann
         shape.n_text += n_text;
     }
     return shape;
-}
-
-// Measured once per engine, by whoever needs it first.
-Result<DecoderTimings> decoder_timings(const EngineState& state, const DecoderShape& shape) {
-    const std::lock_guard lock(state.timings_mutex);
-    if (!state.timings) {
-        const model::Compute::Work work(*state.compute);
-        CLASP_ASSIGN_OR_RETURN(const auto executor, state.executors.take());
-        CLASP_ASSIGN_OR_RETURN(state.timings, measure_decoder(state.text, shape, *executor));
-    }
-    return *state.timings;
 }
 
 Status check_split_time(const std::string& split_time, const methods::MethodRun* run) {
@@ -121,9 +113,7 @@ Status check_clips(const model::VisionModel* vision, const AskPlan& ask, std::si
 Status plan_tokens(const EngineState& state, AskPlan& ask) {
     CLASP_ASSIGN_OR_RETURN(ask.shape,
                            request_shape(ask.prompt, ask.pictures, *state.text, state.vision.get()));
-    if (!ask.pictures.empty() && is_left_to_us(ask.request)) {
-        CLASP_ASSIGN_OR_RETURN(ask.shape.timings, decoder_timings(state, ask.shape.decoder));
-    }
+    ask.shape.times = state.decoder_times.get();
     CLASP_ASSIGN_OR_RETURN(ask.started, start_method(ask.request, ask.policy, ask.plan, ask.shape));
     return ok_status();
 }
@@ -204,6 +194,7 @@ Result<std::unique_ptr<AskPlan>> plan_ask(const EngineState& state, const AskReq
     CLASP_RETURN_IF_ERROR(plan_tokens(state, *ask));
     const auto context_length = static_cast<std::size_t>(state.text->config().context_length);
     CLASP_RETURN_IF_ERROR(fit_clips(state, context_length, *ask));
+    if (ask->started.wants_times) state.decoder_times->want();
     ask->notes.insert(ask->notes.end(), ask->started.notes.begin(), ask->started.notes.end());
     CLASP_RETURN_IF_ERROR(check_clips(state.vision.get(), *ask, context_length));
     CLASP_ASSIGN_OR_RETURN(ask->positions, position_mode(request.position_mode, ask->started.run.get()));

@@ -34,6 +34,8 @@ struct AskPlan {
     [[nodiscard]] std::size_t kv_bytes(const model::TextConfig& config) const;
 };
 
+DecoderShape decoder_shape(const model::TextConfig& config);
+
 // May be called from any thread. Errors: whatever of the request cannot be.
 Result<std::unique_ptr<AskPlan>> plan_ask(const EngineState& state, const AskRequest& request);
 

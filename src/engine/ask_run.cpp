@@ -404,6 +404,12 @@ void AskRun::learn_times() {
     answer_.unpruned = UnprunedTime{std::max(0.0, rest) + figures->reading(n_tokens), false};
 }
 
+void learn_decoder_times(const EngineState& state, Lane& lane) {
+    if (!state.decoder_times->is_due()) return;
+    const model::Compute::Work work(*state.compute);
+    state.decoder_times->measure(state.text, decoder_shape(state.text->config()), lane.executor());
+}
+
 Answer AskRun::take_answer() {
     CLASP_CHECK(phase_ == Phase::Done);
     return std::move(answer_);

@@ -44,6 +44,9 @@ class Lane {
     SessionPool<Executor>::Lease executor_;
 };
 
+// Times the decoder if a request before was decided without them; once nobody waits for a first token.
+void learn_decoder_times(const EngineState& state, Lane& lane);
+
 // All calls come from one thread and with one lane. After an error the run is over: only its destructor is
 // left.
 class AskRun {

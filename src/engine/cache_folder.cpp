@@ -8,6 +8,7 @@
 
 #include "base/cache_files.h"
 #include "base/text.h"
+#include "engine/decoder_times.h"
 #include "engine/feature_cache.h"
 #include "engine/start_file.h"
 #include "model/packed_file.h"
@@ -20,8 +21,9 @@ namespace fs = std::filesystem;
 
 constexpr double kStaleSeconds = 3600.0;
 
-constexpr std::array<base::CacheFormat, 3> kCacheFormats = {{{kFeatureSuffix, kFeatureMagic},
+constexpr std::array<base::CacheFormat, 4> kCacheFormats = {{{kFeatureSuffix, kFeatureMagic},
                                                              {kPrefixSuffix, kPrefixMagic},
+                                                             {kTimesSuffix, kTimesMagic},
                                                              {model::kPackedSuffix, model::kPackedMagic}}};
 
 // Whether a regular file of this age is one that the program wrote, or what an interrupted write left.

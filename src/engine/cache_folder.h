@@ -1,5 +1,5 @@
-// Files that stay on disk between runs, vision layers, prefixes and packed weights: which of a folder's are
-// ours, and how to remove them.
+// Files that stay on disk between runs, vision layers, prefixes, packed weights and times: which of a
+// folder's are ours, and how to remove them.
 #pragma once
 
 #include <cstddef>

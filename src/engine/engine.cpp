@@ -1,8 +1,12 @@
 #include "clasp/engine.h"
 
+#include <unistd.h>
+
+#include <array>
 #include <filesystem>
 #include <limits>
 #include <optional>
+#include <sstream>
 #include <system_error>
 
 #include "base/cache_files.h"
@@ -18,6 +22,7 @@
 #include "engine/pair_check.h"
 #include "engine/progress.h"
 #include "engine/stop_flag.h"
+#include "model/kernel_set.h"
 #include "model/text_model.h"
 #include "model/vision_model.h"
 
@@ -119,7 +124,34 @@ Result<Answer> answer_request(const engine::EngineState& state, const AskRequest
     while (run.phase() == AskRun::Phase::Write) {
         CLASP_RETURN_IF_ERROR(AskRun::write(*lane, std::span(&alone, 1), request.cancel));
     }
+    engine::learn_decoder_times(state, *lane);
     return run.take_answer();
+}
+
+// Beside what else is kept of the model, where that is; times of small models are found out in no time. They
+// depend on the shape of the blocks, the type of their weights (which the file's size tells), and what they
+// run on.
+engine::TimesPlace times_place(const EngineOptions& options, const model::TextConfig& config,
+                               const model::Compute& compute) {
+    engine::TimesPlace place = {.folder = options.cache_dir};
+    const double n_bytes = file_bytes(options.model);
+    if (place.folder.empty()) {
+        const model::PackedFolder packed = packed_folder(options.packed);
+        if (n_bytes >= static_cast<double>(packed.min_bytes)) place.folder = packed.path;
+    }
+    std::array<char, 256> machine = {};
+    if (gethostname(machine.data(), machine.size() - 1) != 0) machine = {};
+    std::ostringstream conditions;
+    conditions << "version " CLASP_VERSION_STRING " on " << machine.data() << ", "
+               << model::kernel_set_name(model::fastest_kernels()) << ", kernels " << options.kernels
+               << (compute.has_gpu() ? ", with a GPU, " : ", ") << compute.n_threads() << " threads; "
+               << static_cast<std::uint64_t>(n_bytes) << " bytes";
+    for (const auto n : {config.n_layers, config.width, config.ffn_width, config.n_heads, config.n_kv_heads,
+                         config.head_width}) {
+        conditions << ", " << n;
+    }
+    place.conditions = conditions.str();
+    return place;
 }
 
 }  // namespace
@@ -191,6 +223,8 @@ Result<std::unique_ptr<Engine>> Engine::load(const EngineOptions& options) {
         state->start_folder = std::make_unique<engine::StartFolder>(options.cache_dir, std::move(text_id),
                                                                     state->prompts.get(), options.log);
     }
+    state->decoder_times = std::make_unique<engine::DecoderTimes>(
+        times_place(options, state->text->config(), *state->compute), options.log);
     return std::unique_ptr<Engine>(new Engine(std::move(state)));
 }
 

@@ -3,14 +3,13 @@
 
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "clasp/engine.h"
 #include "clasp/thread_pool.h"
+#include "engine/decoder_times.h"
 #include "engine/default_policy.h"
 #include "engine/executor.h"
-#include "engine/first_token_model.h"
 #include "engine/prompt_memory.h"
 #include "engine/session_pool.h"
 #include "engine/start_file.h"
@@ -35,10 +34,8 @@ struct EngineState {
     std::unique_ptr<PromptMemory> prompts;             // null: nothing of a prompt stays
     std::unique_ptr<StartFolder> start_folder;         // null: no folder
     std::optional<Router> router;
-    DefaultPolicy usual;  // of requests that bring none
-    // What "budget auto" predicts with; measured when a request first needs it.
-    mutable std::mutex timings_mutex;
-    mutable std::optional<DecoderTimings> timings;
+    DefaultPolicy usual;                          // of requests that bring none
+    std::unique_ptr<DecoderTimes> decoder_times;  // what "budget auto" predicts with
     mutable ThreadPool pool;
     ModelInfo info;
     mutable TimingModel timing;

@@ -36,6 +36,12 @@ BlockWork work_of(const DecoderShape& shape) {
 constexpr double kProductSlowdown = 2.0;
 constexpr double kAdditionSlowdown = 4.0;
 
+// What beginning a block costs at most, in tokens that could be computed meanwhile: its weights are read,
+// which takes as long as so many tokens where arithmetic is far ahead of memory, and its operations are
+// handed out, in a millisecond on a machine that computes 1e13 operations in a second.
+constexpr double kMostTokensToRead = 64.0;
+constexpr double kMostOperationsToBegin = 1e10;
+
 class Predictor {
    public:
     Predictor(const DecoderShape& shape, const DecoderTimings& timings)
@@ -130,6 +136,19 @@ FirstTokenTimes predict_first_token(const methods::Program& program, const Promp
     }
     if (has_gram && prompt.n_visual <= kMaxGramTokens) times.pruned_ms += predictor.gram_ms(prompt.n_visual);
     return times;
+}
+
+PruningVerdict judge_by_counts(const methods::Program& program, const PromptCounts& prompt,
+                               const DecoderShape& shape, bool has_masses, std::size_t iterations) {
+    // Both times are straight lines over what beginning a block costs, and pruning begins more graphs: what
+    // holds at an end of the range holds beyond it.
+    const auto pays = [&](double tokens_to_begin) {
+        const DecoderTimings timings = {.layer_ms = tokens_to_begin, .token_ms = 1.0};
+        return predict_first_token(program, prompt, shape, timings, has_masses, iterations).pays();
+    };
+    if (!pays(0.0)) return PruningVerdict::NeverPays;
+    const double most = kMostTokensToRead + kMostOperationsToBegin / work_of(shape).per_token;
+    return pays(most) ? PruningVerdict::AlwaysPays : PruningVerdict::Depends;
 }
 
 }  // namespace clasp::engine

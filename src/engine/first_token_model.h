@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -43,6 +44,13 @@ struct FirstTokenTimes {
     static constexpr double kMargin = 0.1;
 };
 
+// What counted operations say by themselves, whatever the machine.
+enum class PruningVerdict : std::uint8_t {
+    NeverPays,   // not even where beginning a block costs nothing
+    AlwaysPays,  // even where beginning a block costs more than on any machine that is meant
+    Depends,
+};
+
 // Visual tokens that each layer processes under a program.
 std::vector<std::size_t> tokens_per_layer(const methods::Program& program, std::size_t n_layers);
 
@@ -51,5 +59,8 @@ std::vector<std::size_t> tokens_per_layer(const methods::Program& program, std::
 FirstTokenTimes predict_first_token(const methods::Program& program, const PromptCounts& prompt,
                                     const DecoderShape& shape, const DecoderTimings& timings, bool has_masses,
                                     std::size_t iterations);
+
+PruningVerdict judge_by_counts(const methods::Program& program, const PromptCounts& prompt,
+                               const DecoderShape& shape, bool has_masses, std::size_t iterations);
 
 }  // namespace clasp::engine

@@ -301,22 +301,45 @@ std::string milliseconds(double ms) {
     return base::format_number(std::round(10.0 * ms) / 10.0) + " ms";
 }
 
-// "auto": prunes only if the first token is predicted to come clearly sooner, by the decoder's times on this
-// machine; without them, by counted operations.
+struct Verdict {
+    bool pays = false;
+    std::string reason;
+    bool wants_times = false;
+};
+
+// Counted operations decide where they suffice on any machine; else the decoder's times on this one. While
+// they are not known nothing is pruned: measuring them first would make this very token later.
+Verdict judge(const RequestPlan& plan, const Policy& policy, const RequestShape& shape, double share,
+              const methods::Program& program) {
+    const PromptCounts counts = {shape.n_visual(), shape.n_carried()};
+    const bool has_masses = plan.mass == MassRule::Nearest;
+    const std::string saved =
+        "pruning saves about " + base::format_number(std::round(100.0 * share)) + " % of the prefill's work";
+    switch (judge_by_counts(program, counts, shape.decoder, has_masses, policy.iterations)) {
+        case PruningVerdict::NeverPays:
+            return {.pays = false,
+                    .reason = "choosing tokens would cost about as much as it saves on this model"};
+        case PruningVerdict::AlwaysPays: return {.pays = true, .reason = saved};
+        case PruningVerdict::Depends: break;
+    }
+    const auto timings = shape.times != nullptr ? shape.times->find() : std::nullopt;
+    if (!timings) {
+        return {.pays = false,
+                .reason = saved + ", and whether that pays on this machine is measured after this answer",
+                .wants_times = true};
+    }
+    const FirstTokenTimes times =
+        predict_first_token(program, counts, shape.decoder, *timings, has_masses, policy.iterations);
+    return {.pays = times.pays(),
+            .reason = "reading the prompt is predicted to take " + milliseconds(times.pruned_ms) +
+                      " with pruning and " + milliseconds(times.unpruned_ms) + " without on this machine"};
+}
+
+// "auto": prunes only if the first token is certain or predicted to come clearly sooner.
 void decide(const RequestPlan& plan, const Policy& policy, const RequestShape& shape, double share,
             StartedMethod& started) {
-    bool pays = share > kWorthwhile;
-    std::string reason = pays ? "pruning saves about " + base::format_number(std::round(100.0 * share)) +
-                                    " % of the prefill's work"
-                              : "choosing tokens would cost about as much as it saves on this model";
-    if (shape.timings) {
-        const FirstTokenTimes times =
-            predict_first_token(started.run->program(), {shape.n_visual(), shape.n_carried()}, shape.decoder,
-                                *shape.timings, plan.mass == MassRule::Nearest, policy.iterations);
-        pays = times.pays();
-        reason = "reading the prompt is predicted to take " + milliseconds(times.pruned_ms) +
-                 " with pruning and " + milliseconds(times.unpruned_ms) + " without on this machine";
-    }
+    const auto [pays, reason, wants_times] = judge(plan, policy, shape, share, started.run->program());
+    started.wants_times = wants_times;
     if (!pays) {
         prune_nothing(started, reason);
     } else if (started.budget.reason.empty()) {

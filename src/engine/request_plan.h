@@ -10,7 +10,7 @@
 #include "clasp/engine.h"
 #include "clasp/image_layout.h"
 #include "clasp/route.h"
-#include "engine/first_token_model.h"
+#include "engine/decoder_times.h"
 #include "engine/live_rows.h"
 #include "methods/method.h"
 #include "model/vision_types.h"
@@ -45,8 +45,8 @@ struct RequestShape {
     std::size_t n_text = 0;
     DecoderShape decoder;
     model::VisionInfo vision;
-    // Of the decoder on this machine, where "auto" has to decide.
-    std::optional<DecoderTimings> timings = {};
+    // Of the decoder on this machine, where "auto" has to decide and counting is not enough. Borrowed.
+    DecoderTimes* times = nullptr;
 
     // Tokens of all images that a method can choose from.
     [[nodiscard]] std::size_t n_visual() const;
@@ -58,6 +58,7 @@ struct StartedMethod {
     std::unique_ptr<methods::MethodRun> run;  // null: nothing is to be dropped
     BudgetReport budget;
     std::vector<std::string> notes;  // sentences for the user
+    bool wants_times = false;        // not pruned because they are not known
 };
 
 // Whether the request's budget is "auto" and nothing else decides.
@@ -65,8 +66,8 @@ bool is_left_to_us(const AskRequest& request);
 
 // Starts the request's method with its budget. Methods on the policy's stages get the request's own schedule,
 // else the policy's rule with the request's budget; the others their own stages, or the request's. "auto"
-// prunes only where the first token comes sooner. Errors: what make_schedule() and the method refuse; a
-// schedule for a method that has no stages.
+// prunes only where the first token comes sooner, and nothing is measured to find that out. Errors: what
+// make_schedule() and the method refuse; a schedule for a method that has no stages.
 Result<StartedMethod> start_method(const AskRequest& request, const Policy& policy, const RequestPlan& plan,
                                    const RequestShape& shape);
 

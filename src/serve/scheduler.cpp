@@ -50,6 +50,12 @@ void Scheduler::run() {
     for (;;) {
         drop_unwanted();
         if (turn()) continue;
+        if (lane_ != nullptr) {
+            (void)guarded([this] {
+                engine::learn_decoder_times(engine_.state(), *lane_);
+                return ok_status();
+            });
+        }
         std::unique_lock lock(mutex_);
         idle_.notify_all();
         if (is_ending_ && waiting_.size() + ahead_.size() == 0) return;

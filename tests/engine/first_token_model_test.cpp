@@ -3,11 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <filesystem>
+#include <limits>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "engine/cache_folder.h"
+#include "engine/decoder_times.h"
+#include "engine/engine_state.h"
 #include "engine/first_token_model.h"
 #include "engine/measure_decoder.h"
 #include "engine_fixture.h"
@@ -188,15 +195,146 @@ TEST(MeasureDecoder, GivesTimesOfARealOne) {
     EXPECT_TRUE(std::isfinite(timings->token_ms) && timings->token_ms > 0.0);
 }
 
-class AutoBudget : public EngineTest {};
+// What counting alone says holds for every machine that the predictor can be given.
+TEST(FirstTokenModel, JudgesByCountsAsThePredictorWould) {
+    std::mt19937 random(11);
+    const auto between = [&](double low, double high) {
+        return low * std::pow(high / low, std::uniform_real_distribution<double>(0, 1)(random));
+    };
+    std::array<int, 3> n = {};
+    for (int i = 0; i < 3000; ++i) {
+        const std::size_t n_layers = 4 + random() % 60;
+        const DecoderShape shape = shape_of(n_layers, 32 * (1 + random() % 128));
+        const auto n_visual = static_cast<std::size_t>(between(16, 8192));
+        const PromptCounts prompt = {n_visual, 10 + random() % 300};
+        const methods::Program program = published(n_visual, n_layers, 70);
+        const bool has_masses = random() % 2 == 0;
+        const PruningVerdict verdict = judge_by_counts(program, prompt, shape, has_masses, 5);
+        ++n[static_cast<std::size_t>(verdict)];
+        const auto pays = [&](double tokens_to_begin) {
+            const double token_ms = between(1e-4, 10);
+            const DecoderTimings timings = {.layer_ms = tokens_to_begin * token_ms, .token_ms = token_ms};
+            return predict_first_token(program, prompt, shape, timings, has_masses, 5).pays();
+        };
+        for (const double tokens_to_begin : {0.0, 1.0, 20.0, 60.0}) {
+            if (verdict != PruningVerdict::Depends) {
+                EXPECT_EQ(pays(tokens_to_begin), verdict == PruningVerdict::AlwaysPays);
+            }
+        }
+        if (verdict == PruningVerdict::Depends) {
+            EXPECT_TRUE(pays(0.0));
+            EXPECT_FALSE(pays(1e9));
+        }
+    }
+    for (const int count : n) EXPECT_GT(count, 100);
+}
 
-TEST_F(AutoBudget, SaysWhatItPredicts) {
-    AskRequest asked = request();
-    asked.budget = {BudgetSpec::Kind::Auto, 0};
-    const Answer answer = ask(asked);
-    EXPECT_THAT(answer.budget.reason, HasSubstr("reading the prompt is predicted to take "));
-    EXPECT_THAT(answer.notes, Contains(HasSubstr("budget auto: ")));
-    EXPECT_EQ(answer.budget.decided == "none", answer.stages.empty());
+// The three cases of a large decoder, a short one and a tiny grid, none of which has to be measured.
+TEST(FirstTokenModel, CountsSufficeForLargeDecodersAndForPicturesOfAFewTokens) {
+    const DecoderShape large = default_decoder_shape(32);
+    const auto judge = [](std::size_t n_visual, const DecoderShape& shape, double share) {
+        return judge_by_counts(published(n_visual, shape.n_layers, share), {n_visual, 60}, shape, false, 5);
+    };
+    EXPECT_EQ(judge(576, large, 33), PruningVerdict::AlwaysPays);
+    EXPECT_EQ(judge(2304, large, 33), PruningVerdict::AlwaysPays);
+    EXPECT_EQ(judge(8, large, 33), PruningVerdict::NeverPays);
+    EXPECT_EQ(judge(16, shape_of(4, 96), 70), PruningVerdict::NeverPays);
+    // Blocks of so few operations may take any time to begin.
+    EXPECT_EQ(judge(576, shape_of(24, 96), 33), PruningVerdict::Depends);
+}
+
+class AutoBudget : public EngineTest {
+   protected:
+    static std::string folder() {
+        return std::string(test::scratch_dir()) + "/auto-budget-" + std::to_string(getpid());
+    }
+    void TearDown() override { std::filesystem::remove_all(folder()); }
+
+    static std::unique_ptr<Engine> load(const std::string& cache_dir) {
+        auto engine = Engine::load(
+            {.model = text_path(), .mmproj = vision_path(), .n_threads = 1, .cache_dir = cache_dir});
+        EXPECT_TRUE(engine.ok()) << engine.status().message();
+        return engine.ok() ? std::move(engine).value() : nullptr;
+    }
+    AskRequest auto_request() const {
+        AskRequest asked = request();
+        asked.budget = {BudgetSpec::Kind::Auto, 0};
+        return asked;
+    }
+    static std::size_t n_measured(const Engine& engine) { return engine.state().decoder_times->n_measured(); }
+};
+
+// The fixture's blocks are so small that counting says nothing: the first request is read unpruned without
+// measuring, and what is measured behind it serves all later ones.
+TEST_F(AutoBudget, NothingIsMeasuredBeforeAnAnswer) {
+    const auto engine = load({});
+    ASSERT_NE(engine, nullptr);
+    AskRequest asked = auto_request();
+    std::size_t n_at_first_token = 99;
+    asked.on_text = [&](std::string_view) {
+        if (n_at_first_token == 99) n_at_first_token = n_measured(*engine);
+    };
+    const auto first = engine->ask(asked);
+    ASSERT_TRUE(first.ok()) << first.status().message();
+    EXPECT_NE(n_at_first_token, 1U);
+    EXPECT_EQ(first->budget.decided, "none");
+    EXPECT_THAT(first->budget.reason, HasSubstr("is measured after this answer"));
+    EXPECT_THAT(first->notes, Contains(HasSubstr("budget auto: not pruned")));
+    EXPECT_EQ(n_measured(*engine), 1U);
+
+    const auto second = engine->ask(auto_request());
+    ASSERT_TRUE(second.ok()) << second.status().message();
+    EXPECT_THAT(second->budget.reason, HasSubstr("reading the prompt is predicted to take "));
+    EXPECT_EQ(second->budget.decided == "none", second->stages.empty());
+    EXPECT_EQ(n_measured(*engine), 1U);
+}
+
+TEST_F(AutoBudget, ARequestWithABudgetMeasuresNothing) {
+    const auto engine = load({});
+    ASSERT_NE(engine, nullptr);
+    ASSERT_TRUE(engine->ask(request()).ok());
+    EXPECT_EQ(n_measured(*engine), 0U);
+}
+
+// Another run with the same cache folder predicts at once.
+TEST_F(AutoBudget, KeepsTimesBetweenRuns) {
+    ASSERT_TRUE(load(folder())->ask(auto_request()).ok());
+    const auto listed = list_cache(folder());
+    ASSERT_TRUE(listed.ok());
+    EXPECT_EQ(std::count_if(listed->begin(), listed->end(),
+                            [](const CacheFile& file) { return file.name.ends_with(kTimesSuffix); }),
+              1);
+    const auto next = load(folder());
+    const auto answer = next->ask(auto_request());
+    ASSERT_TRUE(answer.ok()) << answer.status().message();
+    EXPECT_THAT(answer->budget.reason, HasSubstr("reading the prompt is predicted to take "));
+    EXPECT_EQ(n_measured(*next), 0U);
+}
+
+TEST(DecoderTimesFile, ComesBackAndEveryDamageIsNoticed) {
+    const std::string key(64, 'b');
+    const std::string good = serialise_times(key, {.layer_ms = 0.25, .token_ms = 1.5});
+    const auto read = parse_times(key, good);
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(read->layer_ms, 0.25);
+    EXPECT_EQ(read->token_ms, 1.5);
+    for (std::size_t length = 0; length < good.size(); ++length) {
+        EXPECT_FALSE(parse_times(key, good.substr(0, length)).ok()) << length;
+    }
+    for (std::size_t i = 0; i < good.size(); ++i) {
+        std::string bad = good;
+        bad[i] = static_cast<char>(bad[i] ^ 4);
+        EXPECT_FALSE(parse_times(key, bad).ok()) << i;
+    }
+    EXPECT_FALSE(parse_times(std::string(64, 'c'), good).ok());
+    EXPECT_FALSE(parse_times(key, good + "x").ok());
+    constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+    for (const DecoderTimings bad : {DecoderTimings{-1.0, 1.0},
+                                     {1.0, 0.0},
+                                     {1.0, kNone},
+                                     {std::numeric_limits<double>::infinity(), 1.0}}) {
+        EXPECT_FALSE(parse_times(key, serialise_times(key, bad)).ok());
+    }
 }
 
 }  // namespace
