@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "model/foreign_projectors.h"
 #include "model/gguf_metadata.h"
 #include "model/vision_clip.h"
 #include "model/vision_internvl.h"
@@ -26,11 +27,12 @@ struct Family {
 // The format's own rule. Smaller ones would have numbers read across their natural places.
 constexpr std::size_t kMinAlignment = 8;
 
-constexpr std::array<Family, 8> kVisionFamilies = {{
+constexpr std::array<Family, 9> kVisionFamilies = {{
     {"mlp", open_clip_tower},
     {"internvl", open_internvl_tower},
     {"qwen2vl_merger", open_qwen2_tower},
     {"qwen2.5vl_merger", open_qwen25_tower},
+    {"qwen2.5o", open_qwen25_omni_tower},
     {"qwen3vl_merger", open_qwen3_tower},
     {"idefics3", open_smolvlm_tower},
     {"gemma3", open_gemma3_tower},
@@ -61,6 +63,7 @@ std::string list_of_types() {
         if (!text.empty()) text += ", ";
         text += type;
     }
+    for (const std::string_view type : mtmd_projector_types()) text += ", " + std::string(type);
     return text;
 }
 
@@ -106,8 +109,10 @@ Result<std::unique_ptr<VisionTower>> open_vision_tower(const GgufReader& reader)
         if (family.projector_type == type) return family.open(reader);
     }
     if (is_mtmd_projector(type)) return open_mtmd_tower(reader, type);
-    return Status(Code::Unsupported, "the projector type " + std::string(type) +
-                                         " is not supported; supported are: " + list_of_types());
+    const std::string why = why_foreign(type);
+    return Status(Code::Unsupported, "the projector type " + std::string(type) + " is not supported" +
+                                         (why.empty() ? "" : ", because " + why) +
+                                         "; supported are: " + list_of_types());
 }
 
 }  // namespace clasp::model

@@ -37,6 +37,8 @@ constexpr std::array kMtmdKinds = {
     MtmdKind{"phi4", "mm.2.weight", 1, 1, false},
     MtmdKind{"dots_ocr", "mm.2.weight", 1, 2, false},
     MtmdKind{"resampler", "resampler.proj.weight", 0, 1, false},  // MiniCPM-V
+    MtmdKind{"step3vl", "mm.model.fc.weight", 1, 4, true},        // larger pictures have tiles, squares too
+    MtmdKind{"yasa2", "mm.2.weight", 1, 16, true},  // Reka Edge: 8 x 8 means of what four stages leave
 };
 
 const MtmdKind* find_kind(std::string_view type) {
@@ -324,6 +326,12 @@ Result<std::vector<float>> MtmdTower::encode_outside(const PiecePixels& piece) c
 
 bool is_mtmd_projector(std::string_view projector_type) {
     return find_kind(projector_type) != nullptr;
+}
+
+std::vector<std::string_view> mtmd_projector_types() {
+    std::vector<std::string_view> types;
+    for (const MtmdKind& kind : kMtmdKinds) types.push_back(kind.projector_type);
+    return types;
 }
 
 Result<std::unique_ptr<VisionTower>> open_mtmd_tower(const GgufReader& reader, std::string_view type) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "clasp/status.h"
 #include "model/gguf_reader.h"
@@ -12,6 +13,7 @@
 namespace clasp::model {
 
 bool is_mtmd_projector(std::string_view projector_type);
+std::vector<std::string_view> mtmd_projector_types();
 
 // For types of which is_mtmd_projector() is true. libmtmd itself is only needed once the file is loaded.
 Result<std::unique_ptr<VisionTower>> open_mtmd_tower(const GgufReader& reader, std::string_view type);

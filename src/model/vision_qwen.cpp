@@ -463,6 +463,10 @@ Result<std::unique_ptr<VisionTower>> open_qwen25_tower(const GgufReader& reader)
     return QwenTower::open(reader, kQwen25Vl);
 }
 
+Result<std::unique_ptr<VisionTower>> open_qwen25_omni_tower(const GgufReader& reader) {
+    return QwenTower::open(reader, kQwen25Omni);
+}
+
 Result<std::unique_ptr<VisionTower>> open_qwen3_tower(const GgufReader& reader) {
     return QwenTower::open(reader, kQwen3Vl);
 }

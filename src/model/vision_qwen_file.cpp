@@ -307,6 +307,12 @@ Result<QwenFile> read_qwen_file(const GgufReader& reader, const QwenGeneration& 
     if (generation.has_windows) {
         info.differences.emplace_back("windows are attended to one by one; llama.cpp masks a full table");
     }
+    if (generation.start != kQwenVisionStart) {
+        info.differences.emplace_back("pictures stand between " + std::string(generation.start) + " and " +
+                                      std::string(generation.end) + "; llama.cpp writes " +
+                                      std::string(kQwenVisionStart) + " and " + std::string(kQwenVisionEnd) +
+                                      ", which are plain text to the model");
+    }
     info.exactness = generation.has_windows || generation.has_positions
                          ? "with --compat llama.cpp every layer and token is llama.cpp's within the rounding "
                            "of half precision"

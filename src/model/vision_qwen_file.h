@@ -1,5 +1,5 @@
-// What the vision files of Qwen2-VL, Qwen2.5-VL and Qwen3-VL say of themselves, and the tensors they must
-// have.
+// What the vision files of Qwen2-VL, Qwen2.5-VL, Qwen2.5-Omni and Qwen3-VL say of themselves, and the tensors
+// they must have.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,10 @@
 #include "model/vision_weights.h"
 
 namespace clasp::model {
+
+// What llama.cpp puts around every picture.
+inline constexpr std::string_view kQwenVisionStart = "<|vision_start|>";
+inline constexpr std::string_view kQwenVisionEnd = "<|vision_end|>";
 
 // What sets one generation apart from another.
 struct QwenGeneration {
@@ -31,6 +35,9 @@ struct QwenGeneration {
     // How the steps of a clip know their time: positions of so many a second, or one a step where this is 0,
     bool has_time_stamps = false;  // or words before each step, which stands in marks of its own
     double positions_per_second = 0.0;
+    // Around pictures and clips.
+    std::string_view start = kQwenVisionStart;
+    std::string_view end = kQwenVisionEnd;
 };
 
 inline constexpr QwenGeneration kQwen2Vl = {
@@ -44,6 +51,17 @@ inline constexpr QwenGeneration kQwen25Vl = {.projector_type = "qwen2.5vl_merger
                                              .tokens = {4, 16384},
                                              .profile = "qwen2.5-vl",
                                              .positions_per_second = 2.0};
+
+// The same tower, in a file that can hold one for sound as well. The tokens of the marks have other names.
+inline constexpr QwenGeneration kQwen25Omni = [] {
+    QwenGeneration omni = kQwen25Vl;
+    omni.projector_type = "qwen2.5o";
+    omni.family = "qwen2.5-omni";
+    omni.positions_per_second = 25.0;
+    omni.start = "<|vision_bos|>";
+    omni.end = "<|vision_eos|>";
+    return omni;
+}();
 
 inline constexpr QwenGeneration kQwen3Vl = {.projector_type = "qwen3vl_merger",
                                             .family = "qwen3-vl",

@@ -15,8 +15,17 @@ namespace clasp::model {
 namespace {
 
 constexpr TokenRange kLlamaCppTokens = {8, 4096};
-constexpr const char* kVisionStart = "<|vision_start|>";
-constexpr const char* kVisionEnd = "<|vision_end|>";
+
+// Around a picture, or the steps of a clip.
+struct QwenMarks {
+    std::string start;
+    std::string end;
+};
+
+QwenMarks marks_of(const QwenFile& file, Compat compat) {
+    if (compat == Compat::LlamaCpp) return {std::string(kQwenVisionStart), std::string(kQwenVisionEnd)};
+    return {std::string(file.generation->start), std::string(file.generation->end)};
+}
 
 Result<PixelSize> resized(const QwenFile& file, PixelSize picture, const PlanOptions& options) {
     const bool is_original = options.compat == Compat::Original;
@@ -82,8 +91,9 @@ std::string time_stamp(const ClipFrames& clip, std::size_t step) {
 Result<VisionPlan> plan_qwen_picture(const QwenFile& file, PixelSize picture, const PlanOptions& options) {
     CLASP_ASSIGN_OR_RETURN(const PixelSize size, resized(file, picture, options));
     VisionPlan plan = single_piece_plan(picture, fit_of(picture, size, options.compat), shape_of(file, size));
-    plan.arrangement.insert(plan.arrangement.begin(), text_run(kVisionStart));
-    plan.arrangement.push_back(text_run(kVisionEnd));
+    const QwenMarks marks = marks_of(file, options.compat);
+    plan.arrangement.insert(plan.arrangement.begin(), text_run(marks.start));
+    plan.arrangement.push_back(text_run(marks.end));
     return plan;
 }
 
@@ -92,6 +102,7 @@ Result<VisionPlan> plan_qwen_clip(const QwenFile& file, const ClipFrames& clip, 
     VisionPlan plan = pairs_plan(clip, fit_of(clip.size, size, options.compat), shape_of(file, size));
     const bool is_original = options.compat == Compat::Original;
     const bool has_stamps = is_original && file.generation->has_time_stamps;
+    const QwenMarks marks = marks_of(file, options.compat);
     const std::vector<ArrangedRun> steps = std::exchange(plan.arrangement, {});
     plan.times.assign(steps.size(), 0);
     if (is_original && !has_stamps) {
@@ -102,18 +113,18 @@ Result<VisionPlan> plan_qwen_clip(const QwenFile& file, const ClipFrames& clip, 
             const float time = rate > 0.0F ? static_cast<float>(i) * per_step * rate : static_cast<float>(i);
             plan.times[i] = static_cast<std::int32_t>(time);
         }
-        plan.arrangement = {text_run(kVisionStart)};
+        plan.arrangement = {text_run(marks.start)};
         plan.arrangement.insert(plan.arrangement.end(), steps.begin(), steps.end());
-        plan.arrangement.push_back(text_run(kVisionEnd));
+        plan.arrangement.push_back(text_run(marks.end));
         return plan;
     }
     std::string before;
     for (std::size_t i = 0; i < steps.size(); ++i) {
         if (has_stamps) before += time_stamp(clip, i);
-        plan.arrangement.push_back(text_run(std::exchange(before, kVisionEnd) + kVisionStart));
+        plan.arrangement.push_back(text_run(std::exchange(before, marks.end) + marks.start));
         plan.arrangement.push_back(steps[i]);
     }
-    plan.arrangement.push_back(text_run(kVisionEnd));
+    plan.arrangement.push_back(text_run(marks.end));
     return plan;
 }
 

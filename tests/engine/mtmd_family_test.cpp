@@ -1,5 +1,6 @@
-// A vision file that has no tower here and that libmtmd reads: Janus-Pro's. Whole requests against libmtmd
-// and libllama, and what must hold whatever encodes.
+// Vision files that have no tower here and that libmtmd reads: Janus-Pro's, Reka Edge's, Step3-VL's. Whole
+// requests against libmtmd and libllama, and what must hold whatever encodes. And whole requests of LLaVA,
+// whose tower is ours.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -75,39 +76,131 @@ class MtmdFamily : public testing::Test {
     std::string picture_ = picture(1, 120, 90);
 };
 
+// The text of a prompt before and behind the mark of its picture and the question.
+struct PromptFrame {
+    std::string before;
+    std::string after;
+    std::string between = {};
+};
+
+const PromptFrame kVicunaFrame = {
+    "A chat between a curious human and an artificial intelligence assistant. The assistant gives helpful, "
+    "detailed, and polite answers to the human's questions. USER: ",
+    " ASSISTANT:"};
+const PromptFrame kChatmlFrame = {"<|im_start|>user\n", "<|im_end|>\n<|im_start|>assistant\n"};
+
+// The logits of an answer and its words are those of libmtmd and libllama over the same files.
+void expect_answer_of_llama_cpp(const Answer& answer, const test::FamilyFiles& files, std::size_t width,
+                                const PromptFrame& frame, const AskRequest& request,
+                                double tolerance = 1e-4) {
+    const auto text = model::TextModel::load(
+        files.text(), *model::Compute::create({.n_threads = 1, .use_gpu = false}), {.repack = false});
+    ASSERT_TRUE(text.ok());
+    test::MtmdOracle oracle(files.vision(), 1, false, (*text)->handle());
+    ASSERT_TRUE(oracle.ok());
+    const std::string_view bytes = request.images.front().bytes;
+    const auto image = decode_image({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+    ASSERT_TRUE(image.ok());
+    const std::string prompt =
+        frame.before + mtmd_default_marker() + frame.between + request.question + frame.after;
+    const auto chunks = oracle.see_prompt(prompt, std::span(&*image, 1), width);
+    ASSERT_FALSE(chunks.empty());
+    std::vector<engine::PromptPart> parts;
+    std::size_t n_visual = 0;
+    for (const auto& chunk : chunks) {
+        parts.push_back({.tokens = chunk.text, .embeddings = chunk.rows});
+        n_visual += chunk.rows.size() / width;
+    }
+    EXPECT_EQ(answer.tokens.visual, n_visual);
+    test::LlamaOracle decoder(**text, 1024);
+    const std::vector<float> logits = decoder.prefill(parts);
+    ASSERT_FALSE(logits.empty());
+    EXPECT_LT(test::relative_distance(answer.logits, logits), tolerance);
+    const test::GreedyAnswer expected =
+        test::greedy_answer(decoder, **text, logits, request.generation.max_tokens);
+    EXPECT_EQ(answer.generated, expected.n_tokens);
+    EXPECT_EQ(answer.text, expected.text);
+}
+
 TEST_F(MtmdFamily, AnswersAgreeWithLibmtmdAndLibllama) {
     AskRequest vanilla = request();
     vanilla.vanilla = true;
     vanilla.generation.max_tokens = 32;
     const Answer answer = ask(vanilla);
     EXPECT_EQ(answer.tokens.visual, 64U);
+    EXPECT_GT(answer.generated, 8U);
     EXPECT_THAT(answer.notes, Contains(HasSubstr("libmtmd encodes pictures")));
+    expect_answer_of_llama_cpp(answer, *files_, 96, kVicunaFrame, vanilla);
+}
 
-    const auto text = model::TextModel::load(
-        text_path(), *model::Compute::create({.n_threads = 1, .use_gpu = false}), {.repack = false});
-    ASSERT_TRUE(text.ok());
-    test::MtmdOracle oracle(vision_path(), 1, false, (*text)->handle());
-    ASSERT_TRUE(oracle.ok());
-    const auto image =
-        decode_image({reinterpret_cast<const std::uint8_t*>(picture_.data()), picture_.size()});
-    ASSERT_TRUE(image.ok());
-    // The text model's usual template, that of LLaVA-1.5.
-    const std::string prompt =
-        "A chat between a curious human and an artificial intelligence assistant. The assistant gives "
-        "helpful, detailed, and polite answers to the human's questions. USER: " +
-        std::string(mtmd_default_marker()) + vanilla.question + " ASSISTANT:";
-    const auto chunks = oracle.see_prompt(prompt, std::span(&*image, 1), 96);
-    ASSERT_FALSE(chunks.empty());
-    std::vector<engine::PromptPart> parts;
-    for (const auto& chunk : chunks) parts.push_back({.tokens = chunk.text, .embeddings = chunk.rows});
-    test::LlamaOracle decoder(**text, 1024);
-    const std::vector<float> logits = decoder.prefill(parts);
-    ASSERT_FALSE(logits.empty());
-    EXPECT_LT(test::relative_distance(answer.logits, logits), 1e-4);
-    const test::GreedyAnswer expected = test::greedy_answer(decoder, **text, logits, 32);
-    EXPECT_GT(expected.n_tokens, 8U);
-    EXPECT_EQ(answer.generated, expected.n_tokens);
-    EXPECT_EQ(answer.text, expected.text);
+// Reka Edge, whose decoder is Llama's.
+TEST_F(MtmdFamily, AnswersOfYasa2Agree) {
+    const test::FamilyFiles files("yasa2", test::family_model("Libmtmd").text,
+                                  test::random_mmproj(test::mtmd_family_vision("yasa2")));
+    const auto engine = files.load({.kernels = "ggml"});
+    ASSERT_NE(engine, nullptr);
+    AskRequest vanilla = request();
+    vanilla.vanilla = true;
+    vanilla.generation.max_tokens = 8;
+    const Answer answer = test::answer_of(*engine, vanilla);
+    EXPECT_EQ(answer.tokens.visual, 64U);
+    EXPECT_EQ(answer.layouts[0].regions[0].grid, (Grid{8, 8}));
+    EXPECT_TRUE(answer.layouts[0].is_placed);
+    expect_answer_of_llama_cpp(answer, files, 96, kVicunaFrame, vanilla);
+}
+
+// Step3-VL, whose decoder is Qwen3's: a small picture is one piece, a larger one has tiles before it.
+TEST_F(MtmdFamily, AnswersOfStep3VlAgree) {
+    test::RandomLlama text = test::random_architecture("qwen3");
+    text.n_layers = 8;
+    text.adds_space = false;
+    text.control_tokens = {"<|im_start|>",  "<|im_end|>",  "<im_start>",     "<im_end>",
+                           "<patch_start>", "<patch_end>", "<patch_newline>"};
+    test::MmprojSpec vision = test::mtmd_family_vision("step3vl");
+    vision.output_width = static_cast<std::size_t>(text.width);
+    const test::FamilyFiles files("step3vl", text, test::random_mmproj(vision));
+    const auto engine = files.load({.kernels = "ggml"});
+    ASSERT_NE(engine, nullptr);
+    struct Case {
+        PixelSize picture;
+        std::size_t n_tokens;
+    };
+    for (const Case& c : {Case{{160, 120}, 9}, Case{{240, 180}, 81 + 9}}) {
+        const std::string bytes = picture(3, c.picture);
+        AskRequest vanilla = request();
+        vanilla.images = {{{}, bytes}};
+        vanilla.vanilla = true;
+        vanilla.generation.max_tokens = 8;
+        const Answer answer = test::answer_of(*engine, vanilla);
+        EXPECT_EQ(answer.tokens.visual, c.n_tokens);
+        const bool is_one = c.n_tokens == 9;
+        EXPECT_EQ(answer.layouts[0].is_placed, is_one);
+        if (is_one) {
+            EXPECT_EQ(answer.layouts[0].regions[0].grid, (Grid{3, 3}));
+        }
+        expect_answer_of_llama_cpp(answer, files, vision.output_width, kChatmlFrame, vanilla);
+    }
+}
+
+// LLaVA-1.5 and LLaVA-NeXT with llama.cpp's numbers: pixels, tower, tiles, prompt and decoder.
+TEST(LlavaMtmd, AnswersAgree) {
+    for (const char* name : {"Llava15", "LlavaNext"}) {
+        SCOPED_TRACE(name);
+        const test::FamilyFiles files(test::family_model(name));
+        const auto engine = files.load({.vision_weights = "file", .kernels = "ggml"});
+        ASSERT_NE(engine, nullptr);
+        for (const PixelSize size : {PixelSize{120, 90}, {40, 132}}) {
+            const std::string bytes = picture(4, size);
+            AskRequest request = test::question_about(bytes);
+            request.question = "how many cups and how many plates are on the table in the middle?";
+            request.vanilla = true;
+            request.compat = Compat::LlamaCpp;
+            request.generation.max_tokens = 32;
+            const PromptFrame frame = {kVicunaFrame.before, kVicunaFrame.after, "\n"};
+            // Small batches of libllama's, one for each tile, work in half precision.
+            expect_answer_of_llama_cpp(test::answer_of(*engine, request), files, 96, frame, request, 2e-2);
+        }
+    }
 }
 
 TEST_F(MtmdFamily, TokensArePrunedLikeAnyOther) {

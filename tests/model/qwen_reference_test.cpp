@@ -206,5 +206,32 @@ TEST(QwenTower, PlansPicturesOfAnyShape) {
     EXPECT_EQ(thread.status().code(), Code::InvalidArgument);
 }
 
+// The tower of Qwen2.5-VL with the same tensors; what stands around a picture has other names.
+TEST(QwenTower, ReadsFilesOfQwen25Omni) {
+    QwenMmprojSpec spec = qwen(k25, GGML_TYPE_F16);
+    LoadedQwen usual = load_qwen(spec);
+    spec.is_omni = true;
+    LoadedQwen omni = load_qwen(spec);
+    EXPECT_EQ(omni.model->info().family, "qwen2.5-omni");
+    EXPECT_EQ(omni.model->info().profile, "qwen2.5-vl");
+    const Image picture = test::random_picture({168, 140}, 3);
+    const PiecePixels piece = test::piece_of(*omni.model, picture, Compat::Original);
+    const auto blocks = test::blocks_of(*omni.model);
+    const auto wanted = usual.session->encode(piece, {.layers = blocks});
+    const auto got = omni.session->encode(piece, {.layers = blocks});
+    ASSERT_TRUE(wanted.ok() && got.ok());
+    for (const std::size_t block : blocks) {
+        EXPECT_EQ(got->layers[block].values, wanted->layers[block].values) << "block " << block;
+    }
+    const auto plan = omni.model->plan({640, 480}, {});
+    ASSERT_TRUE(plan.ok());
+    EXPECT_EQ(plan->layout.n_tokens(), 391U);
+    EXPECT_EQ(plan->arrangement.front().text, "<|vision_bos|>");
+    EXPECT_EQ(plan->arrangement.back().text, "<|vision_eos|>");
+    const auto as_theirs = omni.model->plan({640, 480}, {.compat = Compat::LlamaCpp});
+    ASSERT_TRUE(as_theirs.ok());
+    EXPECT_EQ(as_theirs->arrangement.front().text, "<|vision_start|>");
+}
+
 }  // namespace
 }  // namespace clasp::model

@@ -138,11 +138,19 @@ TEST(VisionHostile, MessagesNameTheProblem) {
         w.flag("clip.has_vision_encoder", true);
     };
     expect_error(file_of(clip), Code::NotFound, "clip.vision.projector_type is missing");
+    expect_error(
+        file_of([&](auto& w) {
+            clip(w);
+            w.string("clip.projector_type", "cogvlm");
+        }),
+        Code::Unsupported,
+        "cogvlm is not supported, because it goes with text models of the architecture cogvlm, which "
+        "has no decoder here; supported are: mlp");
     expect_error(file_of([&](auto& w) {
                      clip(w);
-                     w.string("clip.projector_type", "cogvlm");
+                     w.string("clip.projector_type", "hologram");
                  }),
-                 Code::Unsupported, "cogvlm is not supported; supported are: mlp");
+                 Code::Unsupported, "hologram is not supported; supported are: mlp");
     expect_error(file_of([&](auto& w) {
                      clip(w);
                      w.string("clip.projector_type", "mlp");

@@ -206,6 +206,17 @@ MmprojSpec mtmd_family_vision(const std::string& projector_type) {
     spec.merge = spec.longest_side = 0;
     spec.swapped_ffn_names = false;
     spec.n_blocks = 3;
+    if (projector_type == "step3vl") {  // larger pictures are cut into tiles of 504 pixels
+        spec.patch_size = 14;
+        spec.image_size = 168;
+        spec.merge = 4;
+    }
+    if (projector_type == "yasa2") {  // always 64 tokens
+        spec.patch_size = 4;
+        spec.image_size = 512;
+        spec.width = 16;
+        spec.n_blocks = 0;
+    }
     return spec;
 }
 

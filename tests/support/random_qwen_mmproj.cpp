@@ -17,7 +17,9 @@ void write_keys(const QwenMmprojSpec& spec, GgufWriter& writer) {
     writer.string("general.type", "mmproj");
     writer.flag("clip.has_vision_encoder", true);
     constexpr std::array kTypes = {"qwen2vl_merger", "qwen2.5vl_merger", "qwen3vl_merger"};
-    writer.string("clip.projector_type", kTypes[static_cast<std::size_t>(spec.kind)]);
+    writer.string("clip.projector_type",
+                  spec.is_omni ? "qwen2.5o" : kTypes[static_cast<std::size_t>(spec.kind)]);
+    if (spec.is_omni) writer.flag("clip.has_audio_encoder", true);
     if (has_windows) writer.flag("clip.use_silu", true);
     if (is_third) writer.flag("clip.use_gelu", true);
     const auto u32 = [&](const char* key, std::size_t value) {
@@ -73,6 +75,7 @@ void write_tensors(const QwenMmprojSpec& spec, RandomTensors& tensors) {
     tensors.linear("mm.0", 4 * width, 4 * width, 1.0F);
     const auto output = static_cast<std::int64_t>(spec.output_width);
     tensors.linear("mm.2", 4 * width, output, 1.0F);
+    if (spec.is_omni) tensors.linear("a.blk.0.attn_q", width, width, 1.0F);
     if (spec.kind != QwenKind::Qwen3) return;
     const auto side = static_cast<std::int64_t>(spec.image_size / spec.patch_size);
     tensors.values("v.patch_embd.bias", {width}, 0.0F, 0.2F);

@@ -26,6 +26,7 @@ struct QwenMmprojSpec {
     ggml_type matrix_type = GGML_TYPE_F32;
     bool swapped_ffn_names = false;            // as early files of Qwen2-VL have them
     std::vector<std::size_t> deepstack = {1};  // of Qwen3: blocks with a merger of their own
+    bool is_omni = false;  // of Qwen2.5: a file of Qwen2.5-Omni, with a tensor of its tower for sound
     std::uint64_t seed = 1;
 };
 

@@ -63,6 +63,15 @@ void add_projector(const MmprojSpec& spec, RandomTensors& tensors) {
                        1.0F / std::sqrt(static_cast<float>(width)));
         return;
     }
+    if (spec.projector_type == "step3vl") {  // two convolutions of stride 2, and a matrix
+        tensors.kernel("mm.0.weight", {3, 3, width, 2 * width});
+        tensors.values("mm.0.bias", {2 * width}, 0.0F, 0.05F);
+        tensors.kernel("mm.1.weight", {3, 3, 2 * width, 4 * width});
+        tensors.values("mm.1.bias", {4 * width}, 0.0F, 0.05F);
+        tensors.matrix("mm.model.fc.weight", {4 * width, output}, spec.matrix_type,
+                       1.0F / std::sqrt(4.0F * static_cast<float>(width)));
+        return;
+    }
     if (is_mlp(spec)) {
         const auto hidden = static_cast<std::int64_t>(spec.projector_width);
         tensors.linear("mm.0", width, hidden, 1.0F);
@@ -72,6 +81,37 @@ void add_projector(const MmprojSpec& spec, RandomTensors& tensors) {
     const auto merged = width * static_cast<std::int64_t>(spec.merge * spec.merge);
     tensors.matrix("mm.model.fc.weight", {merged, output}, spec.matrix_type,
                    1.0F / std::sqrt(static_cast<float>(merged)));
+}
+
+// ConvNeXt in four stages, a block in each; libmtmd counts no blocks there.
+void add_convnext(const MmprojSpec& spec, RandomTensors& tensors) {
+    const auto width = static_cast<std::int64_t>(spec.width);
+    const auto patch = static_cast<std::int64_t>(spec.patch_size);
+    const auto per_channel = [&](const std::string& name, std::int64_t n, float mean) {
+        tensors.values(name + ".weight", {n}, mean, 0.1F);
+        tensors.values(name + ".bias", {n}, 0.0F, 0.1F);
+    };
+    tensors.kernel("v.patch_embd.weight", {patch, patch, 3, width});
+    tensors.values("v.patch_embd.bias", {width}, 0.0F, 0.05F);
+    per_channel("v.patch_ln", width, 1.0F);
+    for (int stage = 0; stage < 4; ++stage) {
+        const std::string prefix = "v.stage." + std::to_string(stage) + ".";
+        if (stage > 0) {
+            per_channel(prefix + "down.ln", width, 1.0F);
+            tensors.kernel(prefix + "down.conv.weight", {2, 2, width, width});
+            tensors.values(prefix + "down.conv.bias", {width}, 0.0F, 0.05F);
+        }
+        const std::string block = prefix + "blk.0.";
+        tensors.kernel(block + "dw.weight", {7, 7, 1, width});
+        tensors.values(block + "dw.bias", {width}, 0.0F, 0.05F);
+        per_channel(block + "ln", width, 1.0F);
+        tensors.linear(block + "pw1", width, 4 * width, 1.0F);
+        per_channel(block + "grn", 4 * width, 0.0F);
+        tensors.linear(block + "pw2", 4 * width, width, 0.5F);
+    }
+    tensors.linear("mm.0", width, static_cast<std::int64_t>(spec.projector_width), 1.0F);
+    tensors.linear("mm.2", static_cast<std::int64_t>(spec.projector_width),
+                   static_cast<std::int64_t>(spec.output_width), 1.0F);
 }
 
 }  // namespace
@@ -97,6 +137,11 @@ MmprojSpec gemma3_mmproj() {
 void write_siglip_mmproj(const MmprojSpec& spec, std::ostream& out) {
     RandomTensors tensors = {.matrix_type = spec.matrix_type, .next_seed = spec.seed * 1000003};
     write_keys(spec, tensors.writer);
+    if (spec.projector_type == "yasa2") {
+        add_convnext(spec, tensors);
+        tensors.writer.write(out);
+        return;
+    }
     const auto width = static_cast<std::int64_t>(spec.width);
     const auto patch = static_cast<std::int64_t>(spec.patch_size);
     const auto side = static_cast<std::int64_t>(spec.image_size / spec.patch_size);
