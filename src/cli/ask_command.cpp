@@ -82,10 +82,6 @@ Status check(const Arguments& arguments) {
         return {Code::InvalidArgument,
                 "--as-clip takes the files of pictures, which are the frames of a clip"};
     }
-    if (arguments.is_given("map") && images.size() > 1 && !is_clip) {
-        return {Code::InvalidArgument,
-                "--map draws one image, and " + std::to_string(images.size()) + " were given"};
-    }
     CLASP_RETURN_IF_ERROR(check_map(arguments));
     return check_request_options(arguments);
 }
@@ -226,7 +222,7 @@ Command ask_command() {
         {.name = "as-clip",
          .help =
              "the pictures are the frames of one clip, in their order, taken at --fps a second (default: 2)"},
-        map_option("draw the image with the tokens kept at each stage; of a clip a contact sheet of its "
+        map_option("draw the images with the tokens kept at each stage; of a clip a contact sheet of its "
                    "frames, or an animation as .webp",
                    true),
         {.name = "dump-logits",

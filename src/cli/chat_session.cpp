@@ -69,6 +69,7 @@ std::string map_text(const Answer& answer) {
         if (!layout.is_placed) return {};
         for (const TokenRegion& region : layout.regions) {
             if (!text.empty()) text += '\n';
+            token += region.first_cell();
             for (std::size_t row = 0; row < region.grid.height; ++row) {
                 for (std::size_t column = 0; column < region.n_row_tokens(); ++column, ++token) {
                     if (column < region.grid.width)

@@ -55,9 +55,15 @@ Status write_clip_map(const std::string& map_path, const std::string& question, 
         return {Code::Unsupported,
                 "this model does not say where the tokens of a frame lie, so there is no map of them"};
     }
-    const std::vector<draw::LayoutView> views = step_views(layout);
+    std::vector<draw::LayoutView> views = step_views(layout);
     if (views.size() != layout.n_steps) {
         return {Code::Internal, "the steps of the clip have no places on its frames"};
+    }
+    // Marks are of the tokens of all images, in their order.
+    std::size_t n_before = 0;
+    for (std::size_t i = 0; i < clip.image; ++i) n_before += answer.layouts[i].n_tokens();
+    for (draw::LayoutView& view : views) {
+        for (std::size_t& token : view.tokens) token += n_before;
     }
     const std::size_t per_step = clip.pictures.size() / layout.n_steps == 0
                                      ? 1

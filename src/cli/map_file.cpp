@@ -22,11 +22,12 @@ struct MapText {
     std::string note;
 };
 
-// The panel with the marks of one view's tokens.
-draw::StagePanel panel_of_view(const draw::StagePanel& panel, const draw::LayoutView& view) {
+// The panel with the marks of one view's tokens. first: of the view's image among those of all images.
+draw::StagePanel panel_of_view(const draw::StagePanel& panel, const draw::LayoutView& view,
+                               std::size_t first) {
     draw::StagePanel part;
     part.title = panel.title;
-    for (const std::size_t token : view.tokens) part.marks.push_back(panel.marks[token]);
+    for (const std::size_t token : view.tokens) part.marks.push_back(panel.marks[first + token]);
     return part;
 }
 
@@ -47,36 +48,51 @@ Result<draw::Canvas> stacked(const std::vector<draw::Canvas>& maps) {
     return all;
 }
 
-// panels mark all tokens of the image.
+// A map for each view of an image, without question, answer and note.
+Status add_views(const Image& picture, const ImageLayout& layout, std::size_t first,
+                 const std::vector<draw::StagePanel>& panels, std::vector<draw::TokenMap>& maps,
+                 std::vector<draw::FramedPicture>& framed) {
+    if (!layout.is_placed) {
+        return {Code::Unsupported,
+                "this model does not say where the tokens of a picture lie, so there is no map of them"};
+    }
+    for (const draw::LayoutView& view : draw::layout_views(layout)) {
+        CLASP_ASSIGN_OR_RETURN(draw::FramedPicture part,
+                               draw::frame_picture(picture, view.area, layout.pad_colour));
+        draw::TokenMap map;
+        map.frame = part.frame;
+        map.rows = view.rows;
+        map.columns = view.columns;
+        for (const draw::StagePanel& panel : panels) map.stages.push_back(panel_of_view(panel, view, first));
+        maps.push_back(std::move(map));
+        framed.push_back(std::move(part));
+    }
+    return ok_status();
+}
+
+// panels mark the tokens of all images, which are drawn one after the other.
 Result<draw::Canvas> draw_views(const Answer& answer, const std::vector<draw::StagePanel>& panels,
                                 const MapText& text) {
-    if (answer.pictures.empty() || answer.pictures.front() == nullptr || answer.layouts.empty()) {
+    const auto is_drawn = [](const auto& picture) { return picture != nullptr; };
+    if (answer.pictures.empty() || answer.pictures.size() != answer.layouts.size() ||
+        !std::all_of(answer.pictures.begin(), answer.pictures.end(), is_drawn)) {
         return Status(Code::InvalidArgument, "the answer brings no picture to draw on");
     }
-    const ImageLayout& layout = answer.layouts.front();
-    if (!layout.is_placed) {
-        return Status(
-            Code::Unsupported,
-            "this model does not say where the tokens of a picture lie, so there is no map of them");
+    std::vector<draw::TokenMap> views;
+    std::vector<draw::FramedPicture> framed;
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < answer.layouts.size(); ++i) {
+        CLASP_RETURN_IF_ERROR(
+            add_views(*answer.pictures[i], answer.layouts[i], first, panels, views, framed));
+        first += answer.layouts[i].n_tokens();
     }
-    const std::vector<draw::LayoutView> views = draw::layout_views(layout);
+    views.front().question = text.question;
+    views.back().answer = text.answer;
+    views.back().note = text.note;
     std::vector<draw::Canvas> maps;
     for (std::size_t i = 0; i < views.size(); ++i) {
-        CLASP_ASSIGN_OR_RETURN(
-            const draw::FramedPicture framed,
-            draw::frame_picture(*answer.pictures.front(), views[i].area, layout.pad_colour));
-        draw::TokenMap map;
-        map.picture = &framed.picture;
-        map.frame = framed.frame;
-        map.rows = views[i].rows;
-        map.columns = views[i].columns;
-        for (const draw::StagePanel& panel : panels) map.stages.push_back(panel_of_view(panel, views[i]));
-        if (i == 0) map.question = text.question;
-        if (i + 1 == views.size()) {
-            map.answer = text.answer;
-            map.note = text.note;
-        }
-        CLASP_ASSIGN_OR_RETURN(draw::Canvas canvas, draw::draw_token_map(map));
+        views[i].picture = &framed[i].picture;
+        CLASP_ASSIGN_OR_RETURN(draw::Canvas canvas, draw::draw_token_map(views[i]));
         maps.push_back(std::move(canvas));
     }
     if (maps.size() == 1) return std::move(maps.front());
@@ -92,8 +108,11 @@ bool has_clip(std::span<const ImageSource> images) {
 }  // namespace
 
 Status check_token_map(const std::string& map_path, std::span<const ImageSource> images) {
-    if (!is_animation_name(map_path) || has_clip(images)) return ok_status();
-    return no_animation_of_picture(map_path);
+    if (!has_clip(images))
+        return is_animation_name(map_path) ? no_animation_of_picture(map_path) : ok_status();
+    if (images.size() == 1) return ok_status();
+    return {Code::InvalidArgument, "a map is of one clip, or of pictures alone, and a clip is among " +
+                                       std::to_string(images.size()) + " images"};
 }
 
 Status check_comparison_map(std::span<const ImageSource> images) {

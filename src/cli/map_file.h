@@ -1,5 +1,6 @@
-// The token map of an answer: the picture with the tokens that each stage kept. For answers about one image
-// that bring its picture (AskRequest::want_pictures): it is drawn on as the model saw it.
+// The token map of an answer: the picture with the tokens that each stage kept, several pictures below each
+// other. For answers that bring their pictures (AskRequest::want_pictures): they are drawn on as the model
+// saw them.
 #pragma once
 
 #include <span>

@@ -252,6 +252,36 @@ TEST(Ask, ReadsAPictureFromStandardInput) {
     EXPECT_THAT(much.err, HasSubstr("limit"));
 }
 
+// Below each other, each with the marks of its own tokens; nothing else fits a clip's map.
+TEST(Ask, AMapShowsAllPictures) {
+    const std::string folder = fresh_folder();
+    const auto map_of = [&](std::vector<std::string> pictures, const std::string& name) {
+        std::vector<std::string> words = {"ask"};
+        words.insert(words.end(), pictures.begin(), pictures.end());
+        words.insert(words.end(), {kQuestion, "-t", "1", "--max-tokens", "1", "--budget", "none", "--map",
+                                   folder + "/" + name});
+        const Outcome result = run(words);
+        EXPECT_EQ(result.code, 0) << result.err;
+        auto map = load_image(folder + "/" + name);
+        EXPECT_TRUE(map.ok());
+        return map.ok() ? std::move(*map) : Image();
+    };
+    const std::string other =
+        std::string(test::source_dir()) + "/tests/data/images/exif_flower_bigendian_8.jpg";
+    const Image first = map_of({picture()}, "first.png");
+    const Image both = map_of({picture(), other}, "both.png");
+    const Image turned = map_of({other, picture()}, "turned.png");
+    EXPECT_GT(both.height, first.height + 100);
+    EXPECT_EQ(both.height, turned.height);
+    EXPECT_NE(both.rgb, turned.rgb);
+
+    const std::string moving = std::string(test::source_dir()) + "/tests/data/images/anim_tiny.gif";
+    const Outcome mixed =
+        run({"ask", moving, picture(), kQuestion, "-t", "1", "--map", folder + "/mixed.png"});
+    EXPECT_EQ(mixed.code, 2);
+    EXPECT_THAT(mixed.err, HasSubstr("a map is of one clip, or of pictures alone"));
+}
+
 TEST(Ask, MapsComeAsPngOrJpeg) {
     const std::string folder = fresh_folder();
     for (const auto& [name, format] : {std::pair("map.png", ImageFormat::Png),
