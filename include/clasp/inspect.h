@@ -62,6 +62,9 @@ struct VisionFileInfo {
     // "spatial", "spatial_unpad"). Empty: pictures stay whole.
     std::vector<PixelSize> resolutions;
     std::string tile_merge;
+    // Of towers that take pictures of any size: what a picture has at least and at most; 0: no such choice.
+    std::size_t min_tokens = 0;
+    std::size_t max_tokens = 0;
     // Of towers that cut pictures into as many tiles as fit; 0: no such choice.
     std::size_t min_tiles = 0;
     std::size_t max_tiles = 0;

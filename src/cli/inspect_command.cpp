@@ -53,6 +53,10 @@ Json as_json(const GgufFileInfo& info) {
                            vision.is_in_llama_cpp ? Json(vision.llama_cpp_feature_layer) : Json(nullptr)},
                           {"grid", {{"rows", vision.grid.height}, {"columns", vision.grid.width}}},
                           {"tokens", vision.grid.height * vision.grid.width}};
+        if (vision.max_tokens > 0) {  // its size decides
+            json["vision"]["tokens"] = nullptr;
+            json["vision"]["token_range"] = {{"least", vision.min_tokens}, {"most", vision.max_tokens}};
+        }
         json["vision"]["differences"] = vision.differences;
         if (!vision.exactness.empty()) json["vision"]["exactness"] = vision.exactness;
         if (!vision.note.empty()) json["vision"]["note"] = vision.note;
@@ -147,6 +151,10 @@ void print(const GgufFileInfo& info, Console& console) {
                     : " (llama.cpp does not know this tower)")
             << ", projector " << shown(vision.projector) << " to width " << vision.output_width << '\n';
         if (vision.clip) print_clip(*vision.clip, out);
+        if (vision.max_tokens > 0) {
+            out << "  tokens         " << vision.min_tokens << " to " << vision.max_tokens
+                << ", by the size of the picture (--image-min-tokens, --image-max-tokens)\n";
+        }
         if (vision.max_tiles > 0) {
             out << "  tiles          " << vision.min_tiles << " to " << vision.max_tiles << " of "
                 << vision.image_size << " px " << vision.tile_words << " (--max-tiles)\n";

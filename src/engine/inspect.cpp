@@ -66,6 +66,10 @@ Status read_vision(std::span<const std::byte> bytes, GgufFileInfo& info) {
                                  .source = vision.clip->source,
                                  .preprocess = vision.clip->preprocess};
     }
+    if (vision.token_range) {
+        out.min_tokens = vision.token_range->min;
+        out.max_tokens = vision.token_range->max;
+    }
     out.min_tiles = vision.min_tiles;
     out.max_tiles = vision.max_tiles;
     out.tile_words = vision.tile_words;

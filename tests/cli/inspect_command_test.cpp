@@ -12,6 +12,7 @@
 #include "support/json.h"
 #include "support/paths.h"
 #include "support/random_mmproj.h"
+#include "support/random_qwen_mmproj.h"
 
 namespace clasp::cli {
 namespace {
@@ -99,6 +100,26 @@ TEST(Inspect, GivesTheTableOfLlavaNext) {
     EXPECT_EQ(vision["resolutions"][3], (base::Json{1008, 336}));
     std::filesystem::remove(unpad);
     std::filesystem::remove(spatial);
+}
+
+// The size of the picture decides, so there is no number of tokens, but there are limits.
+TEST(Inspect, ATowerForAnySizeHasARangeOfTokens) {
+    const std::string path = std::string(test::scratch_dir()) + "/inspect-qwen.gguf";
+    {
+        std::ofstream out(path, std::ios::binary);
+        test::write_random_qwen_mmproj({}, out);
+    }
+    const base::Json vision = test::parsed(run({"inspect", path, "--json"}).out)["vision"];
+    EXPECT_TRUE(vision["tokens"].is_null());
+    EXPECT_EQ(vision["token_range"]["least"], 4);
+    EXPECT_EQ(vision["token_range"]["most"], 16384);
+    EXPECT_NE(run({"inspect", path}).out.find("  tokens         4 to 16384, by the size of the picture"),
+              std::string::npos);
+    const base::Json fixed =
+        test::parsed(run({"inspect", model("clasp-tiny-mmproj.gguf"), "--json"}).out)["vision"];
+    EXPECT_EQ(fixed["tokens"], 576);
+    EXPECT_FALSE(fixed.contains("token_range"));
+    std::filesystem::remove(path);
 }
 
 TEST(Inspect, TellsWhatAPictureBecomes) {

@@ -144,6 +144,8 @@ TEST_F(JsonOfModels, Inspect) {
     expect_listed("inspect", run({"inspect", internvl, "--image", "640x480", "--max-tiles", "3"}));
     const std::string video = std::string(test::source_dir()) + "/fuzz/seeds/mmproj/videollava-tiny.gguf";
     expect_listed("inspect", run({"inspect", video}));
+    const std::string any_size = std::string(test::source_dir()) + "/fuzz/seeds/mmproj/qwen25-tiny.gguf";
+    expect_listed("inspect", run({"inspect", any_size, "--image", "640x480"}));
     expect_listed("inspect", run({"inspect", text, "--mmproj", text}, 1));
 }
 
