@@ -29,12 +29,34 @@ struct OracleCase {
     double tolerance;  // of the first logits
 };
 
+bool is_phi3(const OracleCase& test_case) {
+    return test_case.architecture == std::string("phi3");
+}
+
+// The whole prompt, written out.
+std::string prompt_of(const OracleCase& test_case, const std::string& system) {
+    const std::string asked = std::string(mtmd_default_marker()) + "\n" + kQuestion;
+    if (is_phi3(test_case)) {
+        return "<|system|>\n" + system + "<|end|>\n<|user|>\n" + asked + "<|end|>\n<|assistant|>\n";
+    }
+    return "<|im_start|>system\n" + system + "<|im_end|>\n<|im_start|>user\n" + asked +
+           "<|im_end|>\n<|im_start|>assistant\n";
+}
+
 class InternvlOracle : public testing::TestWithParam<OracleCase> {};
 
 TEST_P(InternvlOracle, ThePromptTheRowsTheLogitsAndTheAnswerAgree) {
     const OracleCase& test_case = GetParam();
     test::RandomLlama spec = test::random_architecture(test_case.architecture);
     spec.control_tokens = {"<|im_start|>", "<|im_end|>", "<img>", "</img>"};
+    if (is_phi3(test_case)) {
+        spec.control_tokens = {"<|system|>", "<|user|>", "<|assistant|>", "<|end|>", "<img>", "</img>"};
+    }
+    // Files of InternVL on Llama bring their template; without one they would have that of LLaVA.
+    if (spec.architecture == "llama") {
+        spec.chat_template =
+            "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}";
+    }
     if (test_case.type != GGML_TYPE_F32) spec = test::widened(spec, test_case.type);
     const auto text =
         test::load_random_llama(std::string("internvl_oracle_") + test_case.name, spec, {.repack = false});
@@ -77,10 +99,8 @@ TEST_P(InternvlOracle, ThePromptTheRowsTheLogitsAndTheAnswerAgree) {
     const auto decoded =
         decode_image({reinterpret_cast<const std::uint8_t*>(encoded.data()), encoded.size()});
     ASSERT_TRUE(decoded.ok());
-    const std::string written = "<|im_start|>system\n" + (*vision)->info().words.system +
-                                "<|im_end|>\n<|im_start|>user\n" + mtmd_default_marker() + "\n" + kQuestion +
-                                "<|im_end|>\n<|im_start|>assistant\n";
-    const auto chunks = seeing_oracle.see_prompt(written, std::span(&*decoded, 1), tower.output_width);
+    const auto chunks = seeing_oracle.see_prompt(prompt_of(test_case, (*vision)->info().words.system),
+                                                 std::span(&*decoded, 1), tower.output_width);
     ASSERT_FALSE(chunks.empty());
     std::vector<std::int32_t> their_tokens;
     std::vector<float> their_rows;
@@ -125,6 +145,8 @@ TEST_P(InternvlOracle, ThePromptTheRowsTheLogitsAndTheAnswerAgree) {
 INSTANTIATE_TEST_SUITE_P(Files, InternvlOracle,
                          testing::Values(OracleCase{"qwen2", "qwen2", GGML_TYPE_F32, 1e-5},
                                          OracleCase{"internlm2", "internlm2", GGML_TYPE_F32, 1e-5},
+                                         OracleCase{"phi3", "phi3", GGML_TYPE_F32, 1e-5},
+                                         OracleCase{"llama", "llama", GGML_TYPE_F32, 1e-5},
                                          OracleCase{"qwen2_Q8_0", "qwen2", GGML_TYPE_Q8_0, 1e-3},
                                          OracleCase{"qwen2_Q4_K", "qwen2", GGML_TYPE_Q4_K, 1e-3},
                                          OracleCase{"internlm2_Q8_0", "internlm2", GGML_TYPE_Q8_0, 1e-3},

@@ -121,8 +121,6 @@ TEST_P(QwenOracle, EveryLayerAndTheTokensAgree) {
     }
 }
 
-// Where the operations are the same, so are the bits. Feed-forward parts of odd width are padded here and not
-// there, and windows are attended to one by one: sums run in another order, and half precision shows it.
 // Two frames that llama.cpp merges into one are a step of ours.
 TEST_P(QwenOracle, PairsOfFramesAgree) {
     const QwenMmprojSpec spec = spec_of(GetParam(), 4);
@@ -164,6 +162,8 @@ TEST_P(QwenOracle, PairsOfFramesAgree) {
     std::filesystem::remove(path);
 }
 
+// Where the operations are the same, so are the bits. Feed-forward parts of odd width are padded here and not
+// there, and windows are attended to one by one: sums run in another order, and half precision shows it.
 INSTANTIATE_TEST_SUITE_P(Files, QwenOracle,
                          testing::Values(OracleCase{"Qwen2F32", QwenKind::Qwen2, GGML_TYPE_F32, 64, 0.0},
                                          OracleCase{"Qwen2F16", QwenKind::Qwen2, GGML_TYPE_F16, 64, 0.0},

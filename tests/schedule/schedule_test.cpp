@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <limits>
+#include <vector>
 
 namespace clasp {
 namespace {
@@ -53,6 +55,39 @@ TEST(Schedule, PublishedCountsAreUsedVerbatim) {
     }
     EXPECT_EQ(make_schedule(tokens(576, 32, 192))->note,
               "the published counts for a budget of 192 average 188.2 tokens per layer");
+}
+
+// The published counts in decoders of other depths: stages where the paper has them, and stages at the same
+// share of the depth (halves up), which keeps the averages of 32 layers.
+TEST(Schedule, PublishedCountsAverageByDepth) {
+    struct Row {
+        std::size_t n_layers;
+        std::array<double, 3> usual;  // for 192, 128 and 64
+        std::vector<std::size_t> scaled_layers;
+        std::array<double, 3> scaled;
+    };
+    const std::vector<Row> table = {
+        {24, {214.2, 153.2, 76.6}, {2, 5, 11}, {195.1, 132.9, 73.0}},
+        {28, {199.4, 136.5, 68.1}, {2, 5, 13}, {189.4, 124.3, 65.9}},
+        {32, {188.2, 123.9, 61.7}, {2, 6, 15}, {188.2, 123.9, 61.7}},
+        {36, {179.5, 114.2, 56.8}, {2, 7, 17}, {187.3, 123.6, 58.5}},
+        {40, {172.6, 106.3, 52.8}, {3, 8, 19}, {193.4, 130.2, 68.6}},
+        {48, {162.1, 94.6, 46.8}, {3, 9, 23}, {189.1, 124.7, 61.9}},
+    };
+    const std::array<const char*, 3> names = {"paper-192", "paper-128", "paper-64"};
+    for (const Row& row : table) {
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            ScheduleRequest request = tokens(576, row.n_layers, 0);
+            request.named = names[i];
+            const auto usual = make_schedule(request);
+            ASSERT_TRUE(usual.ok()) << usual.status().message();
+            EXPECT_NEAR(usual->average, row.usual[i], 0.0501) << row.n_layers << " " << names[i];
+            request.stage_layers = row.scaled_layers;
+            const auto scaled = make_schedule(request);
+            ASSERT_TRUE(scaled.ok()) << scaled.status().message();
+            EXPECT_NEAR(scaled->average, row.scaled[i], 0.0501) << row.n_layers << " " << names[i];
+        }
+    }
 }
 
 TEST(Schedule, PercentageMeetsAPublishedBudgetOnlyWhenEqual) {
