@@ -83,6 +83,32 @@ std::string exif_block() {
     return std::string("Exif\0\0", 6) + tiff;
 }
 
+// Text models whose keys have sections of rotation, deepstack and windows, and a vision file that libmtmd
+// reads, each as small as it can be.
+bool write_model_seeds(const fs::path& folder) {
+    fs::create_directories(folder / "text_gguf");
+    bool is_written = true;
+    for (const char* architecture : {"qwen2vl", "qwen3vl", "gemma3"}) {
+        RandomLlama text = random_architecture(architecture);
+        text.n_layers = 2;
+        text.width = text.ffn_width = 32;
+        text.n_heads = 2;
+        text.n_kv_heads = 1;
+        text.head_width = 16;
+        text.n_deepstack = std::min(text.n_deepstack, 1);
+        text.type = GGML_TYPE_Q4_0;
+        is_written =
+            is_written &&
+            write_random_llama((folder / "text_gguf" / (architecture + std::string(".gguf"))).string(), text);
+    }
+    MmprojSpec janus = mtmd_family_vision("janus_pro");
+    janus.image_size = 16;
+    janus.width = janus.ffn_width = janus.projector_width = janus.output_width = 16;
+    janus.n_heads = 2;
+    janus.n_blocks = 1;
+    return is_written && write(folder / "mmproj/janus-tiny.gguf", random_mmproj(janus));
+}
+
 bool write_seeds(const fs::path& folder) {
     const std::string text = make_bmp(4, 4, [](std::uint32_t i) { return i * 5; });
     return write(folder / "jpeg/baseline.jpg", flat_jpeg({})) &&
@@ -103,7 +129,7 @@ bool write_seeds(const fs::path& folder) {
            write(folder / "bmp/plain.bmp", text) && write(folder / "bmp/runs.bmp", bmp_of_runs(16, 16, 20)) &&
            write(folder / "bmp/moves.bmp", bmp_of_moves(16, 16, 20)) &&
            write(folder / "exif/orientation", exif_block()) &&
-           write(folder / "exif/bare", exif_block().substr(6));
+           write(folder / "exif/bare", exif_block().substr(6)) && write_model_seeds(folder);
 }
 
 // ---- Models ----
