@@ -30,8 +30,8 @@ clasp_code clasp_setup_create(clasp_setup** setup, clasp_error* error);
 void clasp_setup_destroy(clasp_setup* setup);
 /* Names and values are those of the command line with _ for -: "model" (the name of a model that comes with
  * the program, or a text GGUF), "mmproj" (a vision GGUF; none: text alone), "threads", "vision_weights",
- * "kernels", "gpu" ("true" or "false"), "cache" (a folder), "packed", "cached_images", "router",
- * "router_model", "taxonomy", "classifier". The last value counts. */
+ * "kernels", "gpu" ("true" or "false"), "cache" (a folder), "cache_size" (MiB), "packed", "cached_images",
+ * "router", "router_model", "taxonomy", "classifier". The last value counts. */
 clasp_code clasp_setup_set(clasp_setup* setup, const char* name, const char* value, clasp_error* error);
 void clasp_setup_log(clasp_setup* setup, clasp_log_function log, void* user);
 

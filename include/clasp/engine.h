@@ -78,6 +78,8 @@ struct EngineOptions {
     std::size_t cached_image_bytes = 0;  // of all of them; 0: no limit. One stays in any case
     // A folder where they stay between runs, made if it is not there; empty: none.
     std::string cache_dir = {};
+    // Of the files that are kept there; the least recently used go first. 0: no limit.
+    std::size_t cache_bytes = std::size_t{8} << 30U;
     // Where the decoder's weights stay between runs in the layouts of our products, so that the next start
     // maps them: "auto" (${XDG_CACHE_HOME:-~/.cache}/clasp/packed, models of 256 MiB and more, nothing
     // without a home), "none", or a folder, made if it is not there. Takes as much room as the model; files

@@ -402,7 +402,7 @@ Command serve_command() {
     add(request::options_of(request::Scope::Asking));
     add(request::options_of(request::Scope::Router));
     for (const char* name : {"temperature", "top-p", "seed", "stop"}) add({request::option_named(name)});
-    add({request::option_named("cache")});
+    add({request::option_named("cache"), request::option_named("cache-size")});
     Option cached_images = request::option_named("cached-images");
     cached_images.fallback = "64";
     add({cached_images});

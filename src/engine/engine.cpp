@@ -210,9 +210,9 @@ Result<std::unique_ptr<Engine>> Engine::load(const EngineOptions& options) {
         if (!options.cache_dir.empty())
             vision_id = engine::content_identity(models.vision_file.bytes(), &state->pool);
         vision_id += model::vision_weights_name(state->vision->weights());
-        state->memory = std::make_unique<engine::VisionMemory>(std::move(vision_id), options.cached_images,
-                                                               options.cache_dir, options.several_methods,
-                                                               options.log, options.cached_image_bytes);
+        state->memory = std::make_unique<engine::VisionMemory>(
+            std::move(vision_id), options.cached_images, options.cache_dir, options.several_methods,
+            options.log, options.cached_image_bytes, options.cache_bytes);
     }
     if (options.history_bytes > 0) {
         state->prompts = std::make_unique<engine::PromptMemory>(options.history_bytes);
@@ -220,8 +220,8 @@ Result<std::unique_ptr<Engine>> Engine::load(const EngineOptions& options) {
     if (!options.cache_dir.empty()) {
         CLASP_ASSIGN_OR_RETURN(std::string text_id, engine::file_stamp(options.model));
         text_id += " " + options.kernels + " " CLASP_VERSION_STRING;
-        state->start_folder = std::make_unique<engine::StartFolder>(options.cache_dir, std::move(text_id),
-                                                                    state->prompts.get(), options.log);
+        state->start_folder = std::make_unique<engine::StartFolder>(
+            options.cache_dir, std::move(text_id), state->prompts.get(), options.log, options.cache_bytes);
     }
     state->decoder_times = std::make_unique<engine::DecoderTimes>(
         times_place(options, state->text->config(), *state->compute), options.log);

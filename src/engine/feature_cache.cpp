@@ -20,6 +20,10 @@ constexpr std::size_t kDigestSize = 32;
 constexpr std::uint64_t kMaxLayers = 1024;
 constexpr std::size_t kMaxFileBytes = std::size_t{2} << 30U;
 
+std::string file_name(const FeatureKey& key) {
+    return key + std::string(kFeatureSuffix);
+}
+
 Status corrupt(const char* what) {
     return {Code::Corrupt, std::string("cached features: ") + what};
 }
@@ -110,12 +114,12 @@ Result<model::VisionLayers> parse_layers(const FeatureKey& key, std::string_view
     return layers;
 }
 
-FeatureCache::FeatureCache(std::size_t max_images, std::string dir, LogSink log, std::size_t max_bytes)
-    : max_images_(max_images), max_bytes_(max_bytes), dir_(std::move(dir)), log_(std::move(log)) {}
-
-std::string FeatureCache::path_of(const FeatureKey& key) const {
-    return dir_ + "/" + key + std::string(kFeatureSuffix);
-}
+FeatureCache::FeatureCache(std::size_t max_images, std::string dir, LogSink log, std::size_t max_bytes,
+                           std::size_t max_file_bytes)
+    : max_images_(max_images),
+      max_bytes_(max_bytes),
+      files_(std::move(dir), max_file_bytes, log),
+      log_(std::move(log)) {}
 
 SharedLayers FeatureCache::known(const FeatureKey& key) {
     const std::lock_guard lock(mutex_);
@@ -133,20 +137,23 @@ SharedLayers FeatureCache::find(const FeatureKey& key, const std::vector<std::si
                            [&](std::size_t l) { return layers.find(l) != nullptr; });
     };
     SharedLayers in_memory = known(key);
-    if (in_memory != nullptr && has_all(*in_memory)) return in_memory;
-    if (dir_.empty()) return nullptr;
-    const auto bytes = base::read_file(path_of(key), kMaxFileBytes);
-    if (!bytes) {
-        if (bytes.status().code() != Code::NotFound) log(log_, LogLevel::Warning, bytes.status().message());
-        return nullptr;
+    if (in_memory != nullptr && has_all(*in_memory)) {
+        // A server that answers from memory for days still wants the file after its next start.
+        if (!files_.is_off()) files_.touch(file_name(key));
+        return in_memory;
     }
+    if (files_.is_off()) return nullptr;
+    const auto bytes = files_.read(file_name(key), kMaxFileBytes);
+    if (!bytes) return nullptr;
     auto layers = parse_layers(key, *bytes);
     if (!layers) {
         log(log_, LogLevel::Warning,
-            layers.status().with_context(path_of(key)).message() + "; the picture is encoded again");
+            layers.status().with_context(files_.path_of(file_name(key))).message() +
+                "; the picture is encoded again");
         return nullptr;
     }
     if (!has_all(*layers)) return nullptr;
+    files_.touch(file_name(key));
     auto from_file = std::make_shared<const model::VisionLayers>(std::move(layers).value());
     remember(key, from_file, picture);
     return from_file;
@@ -154,9 +161,7 @@ SharedLayers FeatureCache::find(const FeatureKey& key, const std::vector<std::si
 
 void FeatureCache::store(const FeatureKey& key, const SharedLayers& layers, const std::string& picture) {
     remember(key, layers, picture);
-    if (dir_.empty()) return;
-    const Status written = base::write_file_atomic(path_of(key), serialise_layers(key, *layers));
-    if (!written.ok()) log(log_, LogLevel::Warning, written.message());
+    if (!files_.is_off()) files_.write(file_name(key), serialise_layers(key, *layers));
 }
 
 void FeatureCache::forget(const FeatureKey& key) {

@@ -1,6 +1,6 @@
 // Vision layers of the pieces of pictures seen before, so that another question about the same picture skips
-// the encoder. In memory the least recently used picture goes first, with all its pieces; on disk files stay
-// until the user removes them.
+// the encoder. In memory the least recently used picture goes first, with all its pieces; on disk the least
+// recently used file.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,7 @@
 
 #include "clasp/log.h"
 #include "clasp/status.h"
+#include "engine/kept_files.h"
 #include "model/vision_types.h"
 
 namespace clasp::engine {
@@ -33,8 +34,10 @@ using SharedGroup = std::vector<SharedLayers>;
 // Thread safe.
 class FeatureCache {
    public:
-    // dir empty: memory only. max_bytes: in memory, though one picture always stays; 0: no limit.
-    FeatureCache(std::size_t max_images, std::string dir, LogSink log, std::size_t max_bytes = 0);
+    // dir empty: memory only. max_bytes: in memory, though one picture always stays; max_file_bytes: in the
+    // folder; 0: no limit.
+    FeatureCache(std::size_t max_images, std::string dir, LogSink log, std::size_t max_bytes = 0,
+                 std::size_t max_file_bytes = 0);
 
     // The layers if every one that is asked for is there, else null. A file that does not hold together is
     // reported to the log and counts as absent.
@@ -44,7 +47,7 @@ class FeatureCache {
     // reported to the log; the answer goes on. Pieces with the same name of a picture stay and go together;
     // empty: a picture of its own.
     void store(const FeatureKey& key, const SharedLayers& layers, const std::string& picture = {});
-    // In memory; a file stays until it is replaced.
+    // In memory; a file stays until it is replaced or has to make room.
     void forget(const FeatureKey& key);
     // Of all layers in memory.
     [[nodiscard]] std::size_t bytes() const;
@@ -55,7 +58,6 @@ class FeatureCache {
         std::string picture;
         SharedLayers layers;
     };
-    [[nodiscard]] std::string path_of(const FeatureKey& key) const;
     SharedLayers known(const FeatureKey& key);
     void remember(const FeatureKey& key, SharedLayers layers, const std::string& picture);
 
@@ -63,7 +65,7 @@ class FeatureCache {
 
     std::size_t max_images_;
     std::size_t max_bytes_;
-    std::string dir_;
+    KeptFiles files_;
     LogSink log_;
     mutable std::mutex mutex_;
     std::list<Entry> entries_;  // most recently used first

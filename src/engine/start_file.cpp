@@ -1,22 +1,17 @@
 #include "engine/start_file.h"
 
 #include <cstring>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "base/checked.h"
 #include "base/file.h"
 #include "base/little_endian.h"
 #include "base/sha256.h"
-#include "engine/cache_folder.h"
 #include "engine/key_hash.h"
 
 namespace clasp::engine {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::size_t kStartDigestSize = 32;
 constexpr std::uint64_t kMaxStartLayers = 1024;
@@ -25,6 +20,10 @@ constexpr std::size_t kMaxStartBytes = std::size_t{1} << 30U;
 // Flags of a layer.
 constexpr std::uint64_t kIsPrecise = 1;
 constexpr std::uint64_t kHasHidden = 2;
+
+std::string file_of(const std::string& name) {
+    return name + std::string(kPrefixSuffix);
+}
 
 Status damaged(const char* what) {
     return {Code::Corrupt, std::string("cached prefix: ") + what};
@@ -112,11 +111,10 @@ Result<PromptStart> parse_start(const std::string& key, std::string_view bytes) 
 
 StartFolder::StartFolder(std::string dir, std::string model_id, StartStore* next, LogSink log,
                          std::size_t max_bytes)
-    : dir_(std::move(dir)),
-      model_id_(std::move(model_id)),
+    : model_id_(std::move(model_id)),
       next_(next),
-      log_(std::move(log)),
-      max_bytes_(max_bytes) {}
+      log_(log),
+      files_(std::move(dir), max_bytes, std::move(log)) {}
 
 std::string StartFolder::name_of(const std::string& key) const {
     KeyHash hash("prefix file");
@@ -125,55 +123,37 @@ std::string StartFolder::name_of(const std::string& key) const {
     return hash.finish();
 }
 
-std::string StartFolder::path_of(const std::string& name) const {
-    return dir_ + "/" + name + std::string(kPrefixSuffix);
-}
-
 SharedStart StartFolder::find(StartPart part, const std::string& key) {
     SharedStart known = next_ != nullptr ? next_->find(part, key) : nullptr;
-    if (known != nullptr || part != StartPart::Prefix) return known;
+    if (part != StartPart::Prefix) return known;
     const std::string name = name_of(key);
-    const std::string path = path_of(name);
-    const auto bytes = base::read_file(path, kMaxStartBytes);
-    if (!bytes) {
-        if (bytes.status().code() != Code::NotFound) log(log_, LogLevel::Warning, bytes.status().message());
-        return nullptr;
+    if (known != nullptr) {
+        files_.touch(file_of(name));
+        return known;
     }
+    const auto bytes = files_.read(file_of(name), kMaxStartBytes);
+    if (!bytes) return nullptr;
     auto start = parse_start(name, *bytes);
     if (!start) {
         log(log_, LogLevel::Warning,
-            start.status().with_context(path).message() + "; the text is read again");
+            start.status().with_context(files_.path_of(file_of(name))).message() +
+                "; the text is read again");
         return nullptr;
     }
-    std::error_code ignored;  // only the order in which files go depends on it
-    fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);
+    files_.touch(file_of(name));
     known = std::make_shared<const PromptStart>(std::move(start).value());
     if (next_ != nullptr) next_->keep(part, key, known);
     return known;
 }
 
 void StartFolder::keep(StartPart part, const std::string& key, SharedStart start) {
-    if (part == StartPart::Prefix && start->bytes() <= max_bytes_) {
+    if (part == StartPart::Prefix) {
         const std::string name = name_of(key);
-        const Status written = base::write_file_atomic(path_of(name), serialise_start(name, *start));
-        if (!written.ok()) log(log_, LogLevel::Warning, written.message());
-        make_room();
+        const std::string bytes = serialise_start(name, *start);
+        // What find() would not take is not written.
+        if (bytes.size() <= kMaxStartBytes) files_.write(file_of(name), bytes);
     }
     if (next_ != nullptr) next_->keep(part, key, std::move(start));
-}
-
-void StartFolder::make_room() const {
-    auto files = list_cache(dir_);
-    if (!files.ok()) return;
-    std::erase_if(*files, [](const CacheFile& file) { return !file.name.ends_with(kPrefixSuffix); });
-    std::size_t n_bytes = 0;
-    for (const CacheFile& file : *files) n_bytes += file.n_bytes;
-    for (const CacheFile& file : *files) {  // the oldest first
-        if (n_bytes <= max_bytes_) return;
-        std::error_code ignored;  // somebody else was faster
-        fs::remove(fs::path(dir_) / file.name, ignored);
-        n_bytes -= file.n_bytes;
-    }
 }
 
 }  // namespace clasp::engine

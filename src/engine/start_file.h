@@ -7,6 +7,7 @@
 
 #include "clasp/log.h"
 #include "clasp/status.h"
+#include "engine/kept_files.h"
 #include "engine/prompt_start.h"
 
 namespace clasp::engine {
@@ -14,9 +15,6 @@ namespace clasp::engine {
 // How a file ends and begins.
 inline constexpr std::string_view kPrefixSuffix = ".prefix";
 inline constexpr std::string_view kPrefixMagic = "CLASPKV1";
-
-// What the files of a folder may take together; the least recently used go first.
-inline constexpr std::size_t kMaxPrefixBytes = std::size_t{1} << 30U;
 
 // The file format, apart for tests: a header, cells and rows of each layer, a checksum. The layers of the
 // start are all of one size.
@@ -27,8 +25,9 @@ Result<PromptStart> parse_start(const std::string& key, std::string_view bytes);
 class StartFolder : public StartStore {
    public:
     // model_id names the model's content and whose numbers it gives. next may be null; it is borrowed.
+    // max_bytes: of what the folder keeps; 0: no limit.
     StartFolder(std::string dir, std::string model_id, StartStore* next, LogSink log,
-                std::size_t max_bytes = kMaxPrefixBytes);
+                std::size_t max_bytes = 0);
 
     [[nodiscard]] bool keeps(StartPart part) const override {
         return part == StartPart::Prefix || (next_ != nullptr && next_->keeps(part));
@@ -40,14 +39,10 @@ class StartFolder : public StartStore {
 
    private:
     [[nodiscard]] std::string name_of(const std::string& key) const;
-    [[nodiscard]] std::string path_of(const std::string& name) const;
-    void make_room() const;
-
-    std::string dir_;
     std::string model_id_;
     StartStore* next_;
     LogSink log_;
-    std::size_t max_bytes_;
+    KeptFiles files_;
 };
 
 }  // namespace clasp::engine

@@ -18,9 +18,9 @@ void add_request(model::EncodeRequest& request, const model::EncodeRequest& more
 }  // namespace
 
 VisionMemory::VisionMemory(std::string model_id, std::size_t max_images, std::string dir, bool gathers,
-                           LogSink log, std::size_t max_bytes)
+                           LogSink log, std::size_t max_bytes, std::size_t max_file_bytes)
     : model_id_(std::move(model_id)),
-      layers_(max_images, std::move(dir), std::move(log), max_bytes),
+      layers_(max_images, std::move(dir), std::move(log), max_bytes, max_file_bytes),
       gathers_(gathers) {}
 
 std::shared_ptr<const PreparedPicture> VisionMemory::find_picture(const std::string& name) {

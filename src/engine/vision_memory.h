@@ -30,9 +30,9 @@ struct PreparedPicture {
 class VisionMemory {
    public:
     // model_id names the vision file's content and how its matrices are kept. gathers: see to_encode().
-    // max_bytes: of layers in memory; 0: no limit.
+    // max_bytes: of layers in memory; max_file_bytes: of what the folder keeps; 0: no limit.
     VisionMemory(std::string model_id, std::size_t max_images, std::string dir, bool gathers, LogSink log,
-                 std::size_t max_bytes = 0);
+                 std::size_t max_bytes = 0, std::size_t max_file_bytes = 0);
 
     [[nodiscard]] FeatureCache& layers() { return layers_; }
     [[nodiscard]] SingleFlight& flights() { return flights_; }

@@ -147,6 +147,22 @@ std::vector<Row> engine_rows() {
               .group = OptionGroup::Performance},
          .set = set_cache,
          .about = About::Tokens},
+        {.scope = Scope::Memory,
+         .option = {.name = "cache-size",
+                    .type = OptionType::Integer,
+                    .value = "MIB",
+                    .fallback = "8192",
+                    .help = "MiB that --cache may take in its folder, the least recently used files going "
+                            "first; 0 for no limit",
+                    .group = OptionGroup::Performance,
+                    .min = 0,
+                    .max = 1 << 24},
+         .set =
+             [](Settings& s, const Value& value) {
+                 s.engine.cache_bytes = static_cast<std::size_t>(value.integer) << 20U;
+                 return ok_status();
+             },
+         .about = About::Tokens},
         {Scope::Memory,
          {.name = "cached-images",
           .type = OptionType::Integer,

@@ -77,7 +77,7 @@ class StartFolderTest : public testing::Test {
         std::filesystem::create_directories(dir_);
     }
     void TearDown() override { std::filesystem::remove_all(dir_); }
-    StartFolder folder(const std::string& model = "model", std::size_t max_bytes = engine::kMaxPrefixBytes) {
+    StartFolder folder(const std::string& model = "model", std::size_t max_bytes = 0) {
         return {dir_, model, nullptr, [this](LogLevel, std::string_view text) { log_.emplace_back(text); },
                 max_bytes};
     }
@@ -119,7 +119,7 @@ TEST_F(StartFolderTest, DamageIsOneLineAndTheFileIsReplaced) {
 
 TEST_F(StartFolderTest, TheLeastRecentlyUsedGoesFirst) {
     const std::size_t one = serialise_start(kStartKey, *small_start(1000)).size();
-    StartFolder keeping = folder("model", 2 * one + 100);
+    StartFolder keeping = folder("model", 2 * one + one / 2);
     const auto key = [](char c) { return std::string(64, c); };
     const auto age = [&](int hours) {
         for (const std::string& path : files()) {

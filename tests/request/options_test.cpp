@@ -63,6 +63,7 @@ TEST(OptionTable, DefaultsAreThoseOfThePublicTypes) {
     EXPECT_EQ(settings.engine.packed, engine.packed);
     EXPECT_EQ(settings.engine.use_gpu, engine.use_gpu);
     EXPECT_EQ(settings.engine.cached_images, engine.cached_images);
+    EXPECT_EQ(settings.engine.cache_bytes, engine.cache_bytes);
     EXPECT_TRUE(settings.given.empty());
 }
 
