@@ -150,27 +150,37 @@ Status AskRun::go_on_from(const FoundTurn& found) {
     return ok_status();
 }
 
-Status AskRun::read_on(Lane& lane) {
+Status AskRun::read_on(Lane& lane, std::size_t n_layers) {
     const base::Stopwatch watch;
-    if (plan_->request.on_reused) plan_->request.on_reused(history_.n_tokens);
-    std::optional<PhaseReport> reading;
-    if (plan_->request.on_progress)
-        reading.emplace(plan_->request.on_progress, Progress::Phase::Prefill, plan_->work.back());
-    CLASP_ASSIGN_OR_RETURN(const std::span<const float> logits,
-                           lane.executor().extend(*sequence_, more_, plan_->request.cancel));
-    if (reading) reading->finish();
+    const AskRequest& request = plan_->request;
+    if (reading_on_ == nullptr) {
+        if (request.on_reused) request.on_reused(history_.n_tokens);
+        if (request.on_progress)
+            prefilling_.emplace(request.on_progress, Progress::Phase::Prefill, plan_->work.back());
+        CLASP_ASSIGN_OR_RETURN(reading_on_, lane.executor().start_extending(*sequence_, more_));
+    }
+    CLASP_RETURN_IF_ERROR(reading_on_->advance(n_layers, request.cancel));
+    if (prefilling_) prefilling_->at(plan_->work.back() * reading_on_->share_done());
+    reading_on_ms_ += watch.elapsed_ms();
+    return reading_on_->is_done() ? begin_writing_on() : ok_status();
+}
+
+Status AskRun::begin_writing_on() {
+    std::vector<float> logits = reading_on_->take_logits();
+    reading_on_.reset();
+    if (prefilling_) prefilling_->finish();
     answer_ = choice_->answer;
     answer_.chosen_class = plan_->plan.chosen_class;
     answer_.tokens.text = plan_->shape.n_text;
     answer_.kv_bytes = sequence_->kv_bytes();
     answer_.notes = plan_->notes;
     answer_.timings.route_ms = plan_->plan.route_ms;
-    answer_.timings.prefill_ms = watch.elapsed_ms();
+    answer_.timings.prefill_ms = reading_on_ms_;
     if (!prepared_.empty()) answer_.cache_hit = true;
     for (const auto& picture : prepared_) {
         if (plan_->request.want_pictures) answer_.pictures.push_back(picture->image);
     }
-    return write_after({logits.begin(), logits.end()});
+    return write_after(std::move(logits));
 }
 
 void AskRun::keep_turn() {

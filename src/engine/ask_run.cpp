@@ -270,7 +270,7 @@ Result<StageChoice> AskRun::choose(const StageView& view) {
 
 Status AskRun::read(Lane& lane, std::size_t n_layers) {
     CLASP_CHECK(phase_ == Phase::Read);
-    if (choice_ != nullptr) return read_on(lane);
+    if (choice_ != nullptr) return read_on(lane, n_layers);
     CLASP_RETURN_IF_ERROR(reading_->advance(n_layers));
     return reading_->is_done() ? begin_writing() : ok_status();
 }

@@ -23,6 +23,7 @@
 #include "engine/ask_plan.h"
 #include "engine/decoder_input.h"
 #include "engine/engine_state.h"
+#include "engine/extend_run.h"
 #include "engine/generate.h"
 #include "engine/prefill_run.h"
 #include "engine/progress.h"
@@ -105,7 +106,8 @@ class AskRun {
     // What the tokens of a question before lack for this one; nothing: that cannot be told.
     Result<std::optional<double>> missed_by(Lane& lane, const Choice& choice) const;
     Status go_on_from(const FoundTurn& found);
-    Status read_on(Lane& lane);
+    Status read_on(Lane& lane, std::size_t n_layers);
+    Status begin_writing_on();
     void keep_turn();
 
     const EngineState& state_;
@@ -120,6 +122,8 @@ class AskRun {
     std::optional<Sequence> sequence_;
     std::optional<ScopedStarts> starts_;
     std::unique_ptr<PrefillRun> reading_;
+    std::unique_ptr<ExtendRun> reading_on_;  // of a question that follows, instead
+    double reading_on_ms_ = 0.0;
     std::unique_ptr<Generation> writing_;
     std::optional<std::int32_t> next_token_;
     double before_writing_ms_ = 0.0;

@@ -77,22 +77,25 @@ Result<LogitRows> Executor::step(std::span<const NextToken> batch, const std::at
 
 Result<std::span<const float>> Executor::step(Sequence& sequence, std::int32_t token,
                                               const std::atomic<bool>* cancel) {
-    return extend(sequence, std::span(&token, 1), cancel);
+    const NextToken next = {&sequence, token};
+    CLASP_ASSIGN_OR_RETURN(const LogitRows rows, step(std::span(&next, 1), cancel));
+    return rows[0];
+}
+
+Result<std::unique_ptr<ExtendRun>> Executor::start_extending(Sequence& sequence,
+                                                             std::span<const std::int32_t> tokens) {
+    const TokenRun whole = {&sequence, tokens};
+    CLASP_RETURN_IF_ERROR(check(std::span(&whole, 1)));
+    return std::make_unique<ExtendRun>(workspace_, sequence,
+                                       std::vector<std::int32_t>(tokens.begin(), tokens.end()),
+                                       static_cast<std::size_t>(options_.batch_rows));
 }
 
 Result<std::span<const float>> Executor::extend(Sequence& sequence, std::span<const std::int32_t> tokens,
                                                 const std::atomic<bool>* cancel) {
-    const TokenRun whole = {&sequence, tokens};
-    CLASP_RETURN_IF_ERROR(check(std::span(&whole, 1)));
-    const std::size_t before = sequence.tokens().size();
-    const auto batch = static_cast<std::size_t>(options_.batch_rows);
-    for (std::size_t begin = 0; begin < tokens.size(); begin += batch) {
-        const TokenRun piece = {&sequence, tokens.subspan(begin, std::min(batch, tokens.size() - begin))};
-        const Status status = run_tokens(std::span(&piece, 1), cancel);
-        if (status.ok()) continue;
-        CLASP_RETURN_IF_ERROR(sequence.cut_back(before));
-        return status;
-    }
+    CLASP_ASSIGN_OR_RETURN(const auto run, start_extending(sequence, tokens));
+    CLASP_RETURN_IF_ERROR(run->advance(std::numeric_limits<std::size_t>::max(), cancel));
+    logits_ = run->take_logits();
     return std::span<const float>(logits_);
 }
 

@@ -16,10 +16,12 @@
 #include <vector>
 
 #include "clasp/status.h"
+#include "engine/extend_run.h"
 #include "engine/logit_rows.h"
 #include "engine/prefill.h"
 #include "engine/prefill_run.h"
 #include "engine/sequence.h"
+#include "engine/token_rows.h"
 #include "engine/workspace.h"
 #include "model/text_model.h"
 
@@ -57,6 +59,10 @@ class Executor {
     // it was before.
     Result<std::span<const float>> extend(Sequence& sequence, std::span<const std::int32_t> tokens,
                                           const std::atomic<bool>* cancel = nullptr);
+    // The same in steps: nothing has run when this returns. The executor can do other things between the
+    // steps.
+    Result<std::unique_ptr<ExtendRun>> start_extending(Sequence& sequence,
+                                                       std::span<const std::int32_t> tokens);
 
     // Runs one more token of each sequence in one graph and returns the logits for the next ones. Products
     // with weights are over all rows together, attention is each sequence's own. A sequence gets what it
@@ -75,15 +81,10 @@ class Executor {
     [[nodiscard]] std::size_t workspace_bytes() const { return workspace_.bytes(); }
 
    private:
-    // Text tokens that follow in a sequence.
-    struct TokenRun {
-        Sequence* sequence = nullptr;
-        std::span<const std::int32_t> tokens;
-    };
     Executor(Workspace workspace, const ExecutorOptions& options);
 
     [[nodiscard]] Status check(std::span<const TokenRun> runs) const;
-    // Several tokens of one sequence, or one token each of several; appends them.
+    // One token each; appends them.
     Status run_tokens(std::span<const TokenRun> runs, const std::atomic<bool>* cancel);
 
     ExecutorOptions options_;

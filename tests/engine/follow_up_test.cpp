@@ -9,6 +9,7 @@
 #include <set>
 
 #include "clasp/conversation.h"
+#include "engine/ask_run.h"
 #include "engine_fixture.h"
 #include "support/decoder_case.h"
 
@@ -199,6 +200,60 @@ TEST_F(FollowUp, ReuseIsWhatTheWholePromptGivesWithTheSameTokens) {
             }
         }
     }
+}
+
+// What is new of a question that follows is read some layers at a time, like a whole prompt, and another
+// request writes in between.
+TEST_F(FollowUp, ReuseIsReadInSteps) {
+    using Phase = engine::AskRun::Phase;
+    const std::string first = "How many cups are on the table?";
+    Conversation whole(*keeper());
+    const Answer before = next(whole, shown(first, kReuse));
+    const std::string second = "What colour is the cup, and what stands beside it on the table?";
+    const Answer expected = next(whole, said(second, kReuse));
+    ASSERT_EQ(expected.history.did, kReuse);
+
+    const auto start = [](const AskRequest& request) {
+        auto plan = engine::plan_ask(keeper()->state(), request);
+        EXPECT_TRUE(plan.ok()) << plan.status().message();
+        return std::make_unique<engine::AskRun>(keeper()->state(), std::move(*plan), base::Stopwatch());
+    };
+    const auto lane = engine::Lane::open(keeper()->state());
+    ASSERT_TRUE(lane.ok());
+    AskRequest writing = said("Tell me everything.", kReselect);
+    writing.generation.max_tokens = 100;
+    writing.generation.ignores_end = true;
+    const auto writer = start(writing);
+    ASSERT_TRUE(writer->see(**lane).ok());
+    while (writer->phase() == Phase::Read) ASSERT_TRUE(writer->read(**lane, 100).ok());
+
+    // In a scope of its own, where the second question was not asked yet.
+    AskRequest again = shown(first, kReuse);
+    again.cache_scope = "steps";
+    ASSERT_TRUE(keeper()->ask(again).ok());
+    AskRequest following = said(second, kReuse);
+    following.cache_scope = "steps";
+    following.history = {
+        {Message::Role::User, {{.text = {}, .image = ImageSource{{}, picture_}}, {.text = first}}},
+        {Message::Role::Assistant, {{.text = before.text}}}};
+    const auto reader = start(following);
+    ASSERT_TRUE(reader->see(**lane).ok());
+    std::size_t n_units = 0;
+    while (reader->phase() == Phase::Read) {
+        ASSERT_TRUE(reader->read(**lane, 1).ok());
+        ++n_units;
+        engine::AskRun* const alone = writer.get();
+        ASSERT_TRUE(engine::AskRun::write(**lane, std::span(&alone, 1), nullptr).ok());
+    }
+    EXPECT_EQ(n_units, keeper()->info().n_layers);
+    engine::AskRun* const alone = reader.get();
+    while (reader->phase() == Phase::Write)
+        ASSERT_TRUE(engine::AskRun::write(**lane, std::span(&alone, 1), nullptr).ok());
+    const Answer found = reader->take_answer();
+    EXPECT_EQ(found.history.did, kReuse);
+    EXPECT_EQ(found.logits, expected.logits);
+    EXPECT_EQ(found.text, expected.text);
+    EXPECT_GT(found.timings.prefill_ms, 0.0);
 }
 
 TEST_F(FollowUp, AForkGoesOnFromWhatItShares) {

@@ -280,6 +280,63 @@ TEST_F(SequenceOperations, LongExtensionsGoInPieces) {
     EXPECT_EQ(sequence.room(), 20);
 }
 
+// Some layers at a time, while another sequence decodes in between.
+TEST_F(SequenceOperations, ExtensionsInStepsAreThoseInOneGoToTheBit) {
+    std::vector<std::int32_t> more;
+    for (std::int32_t i = 0; i < 70; ++i) more.push_back(20 + i);
+    const SequenceCase of(*small_layers(), {.n_image = 30, .pruning = Pruning::WithMasses, .room = 71});
+    for (const std::int32_t batch_rows : {2048, 30}) {
+        auto executor = Executor::create(small_layers(), {.batch_rows = batch_rows});
+        Sequence straight = prompt(of);
+        const auto whole = (*executor)->extend(straight, more);
+        ASSERT_TRUE(whole.ok()) << whole.status().message();
+        const Logits expected(whole->begin(), whole->end());
+        const Logits expected_next = step(straight, 9);
+        Sequence neighbour = prompt(SequenceCase(*small_layers(), {.n_image = 20, .room = 30, .seed = 3}));
+        for (const std::size_t n : {1U, 2U, 4U, 6U, 100U}) {
+            Sequence sequence = prompt(of);
+            auto run = (*executor)->start_extending(sequence, more);
+            ASSERT_TRUE(run.ok()) << run.status().message();
+            double share = 0.0;
+            while (!(*run)->is_done()) {
+                EXPECT_EQ((*run)->share_done(), share);
+                ASSERT_TRUE((*run)->advance(n, nullptr).ok());
+                EXPECT_GT((*run)->share_done(), share);
+                share = (*run)->share_done();
+                ASSERT_TRUE((*executor)->step(neighbour, 30).ok());
+            }
+            EXPECT_EQ(share, 1.0);
+            ASSERT_TRUE(neighbour.cut_back(neighbour.n_prompt()).ok());
+            EXPECT_EQ((*run)->take_logits(), expected) << n << " layers at a time";
+            EXPECT_EQ(step(sequence, 9), expected_next);
+        }
+    }
+}
+
+TEST_F(SequenceOperations, AnExtensionThatIsGivenUpLeavesNothing) {
+    std::vector<std::int32_t> more;
+    for (std::int32_t i = 0; i < 20; ++i) more.push_back(20 + i);
+    const SequenceCase of(*small_layers(), {.n_image = 30, .pruning = Pruning::WithMasses, .room = 20});
+    auto executor = Executor::create(small_layers(), {.batch_rows = 7});
+    Sequence sequence = prompt(of);
+    const Logits expected = extend(sequence, more);
+    ASSERT_TRUE(sequence.cut_back(sequence.n_prompt()).ok());
+    {
+        auto run = (*executor)->start_extending(sequence, more);
+        ASSERT_TRUE((*run)->advance(9, nullptr).ok());
+        EXPECT_GT(sequence.tokens().size(), sequence.n_prompt()) << "a piece was through";
+    }
+    EXPECT_EQ(sequence.tokens().size(), sequence.n_prompt());
+    {
+        const std::atomic<bool> cancel = true;
+        auto run = (*executor)->start_extending(sequence, more);
+        ASSERT_TRUE((*run)->advance(2, nullptr).ok());
+        EXPECT_EQ((*run)->advance(2, &cancel).code(), Code::Cancelled);
+    }
+    EXPECT_EQ(sequence.room(), 20);
+    EXPECT_EQ(extend(sequence, more), expected);
+}
+
 TEST_F(SequenceOperations, WhatCannotBeExtendedIsSaid) {
     Sequence sequence = prompt(pruned_case());
     EXPECT_EQ(executor_->extend(sequence, {}).status().code(), Code::InvalidArgument);
