@@ -163,8 +163,13 @@ Status ChatSession::ask(const std::string& question) {
     };
     auto answer = conversation_.ask(request);
     progress.clear();
-    // With a picture that cannot be read no question would ever be answered.
     const bool had_images = !next_images_.empty();
+    // Who stops a question before its answer begins has another one about the same pictures.
+    if (answer.status().code() == Code::Cancelled) {
+        if (had_images) tell("the pictures are still there for the next question");
+        return answer.status();
+    }
+    // With a picture that cannot be read no question would ever be answered.
     next_images_.clear();
     if (!answer.ok()) {
         if (had_images) tell("the pictures that were shown are left out again");
