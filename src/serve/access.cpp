@@ -49,6 +49,12 @@ Refusal forbidden(std::string code, std::string message) {
         .status = 403, .type = "permission_error", .code = std::move(code), .message = std::move(message)};
 }
 
+// HTTP/1.0 has no Host, and no browser speaks it.
+bool is_called_right(const HttpRequest& request, const AccessRules& rules) {
+    const std::string* host = request.header("Host");
+    return host == nullptr || is_local_host(*host, request.local_address, rules.hosts);
+}
+
 Check check_origin(const HttpRequest& request, const AccessRules& rules) {
     const std::string* origin = request.header("Origin");
     const std::string* host = request.header("Host");
@@ -127,11 +133,17 @@ std::string_view presented_key(const HttpRequest& request) {
     return key != nullptr ? std::string_view(*key) : std::string_view();
 }
 
-Check check_access(const HttpRequest& request, const AccessRules& rules, bool is_open) {
-    // HTTP/1.0 has no Host, and no browser speaks it.
+bool may_page_read(const HttpRequest& request, const AccessRules& rules) {
+    const std::string* origin = request.header("Origin");
+    if (origin == nullptr || !is_called_right(request, rules)) return false;
     const std::string* host = request.header("Host");
-    if (host != nullptr && !is_local_host(*host, request.local_address, rules.hosts)) {
-        return forbidden("host_not_allowed", "the server is not called " + base::in_quotes(*host) +
+    return is_allowed_origin(*origin, host != nullptr ? *host : "", rules.origins);
+}
+
+Check check_access(const HttpRequest& request, const AccessRules& rules, bool is_open) {
+    if (!is_called_right(request, rules)) {
+        return forbidden("host_not_allowed", "the server is not called " +
+                                                 base::in_quotes(*request.header("Host")) +
                                                  "; --allowed-host names more that it is");
     }
     CLASP_RETURN_IF_REFUSED(check_origin(request, rules));

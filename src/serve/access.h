@@ -39,6 +39,9 @@ bool is_local_host(std::string_view host, std::string_view local_address,
 // Whether a web page of that origin may ask. host: the request's own Host header.
 bool is_allowed_origin(std::string_view origin, std::string_view host, const std::vector<std::string>& more);
 
+// Whether the web page that a request comes from may read the reply, whatever it says; false without a page.
+bool may_page_read(const HttpRequest& request, const AccessRules& rules);
+
 // is_open: the route needs no key.
 Check check_access(const HttpRequest& request, const AccessRules& rules, bool is_open);
 

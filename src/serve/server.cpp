@@ -91,10 +91,6 @@ std::string log_line(const HttpRequest& head, const ReplyFacts& facts) {
     return line;
 }
 
-}  // namespace
-
-namespace {
-
 // What there is once the model is.
 struct Loaded {
     Loaded(const Engine& engine, const ServeOptions& options, Metrics& metrics)
@@ -174,7 +170,7 @@ struct Server::State {
         handlers.refuse = [this](const HttpRequest& head, int status) {
             return error_reply(refusal_of(status, head.id), endpoints().find(head).form, head.id);
         };
-        handlers.common_headers = [](const HttpRequest& head) { return common_headers(head); };
+        handlers.common_headers = [this](const HttpRequest& head) { return common_headers(head); };
         handlers.on_reply = [this](const HttpRequest& head, const ReplyFacts& facts) {
             const Endpoint* endpoint = endpoints().find(head).endpoint;
             metrics.count_reply(endpoint != nullptr ? endpoint->path : "other", facts);
@@ -201,14 +197,15 @@ struct Server::State {
         return reply;
     }
 
-    static HeaderList common_headers(const HttpRequest& head) {
+    [[nodiscard]] HeaderList common_headers(const HttpRequest& head) const {
         HeaderList headers = {{"X-Request-Id", head.id},
                               {"Server", "clasp-vlm/" CLASP_VERSION_STRING},
                               {"X-Content-Type-Options", "nosniff"}};
-        // Whoever gets here with an Origin was allowed to ask; refusals may be read by the page too.
-        if (const std::string* origin = head.header("Origin")) {
+        const std::string* origin = head.header("Origin");
+        if (origin != nullptr) headers.emplace_back("Vary", "Origin");
+        // A page that may ask may read why it was refused; another one not even that there is a server.
+        if (may_page_read(head, options.access)) {
             headers.emplace_back("Access-Control-Allow-Origin", *origin);
-            headers.emplace_back("Vary", "Origin");
             headers.emplace_back("Access-Control-Expose-Headers",
                                  "X-Request-Id, X-Clasp-Tokens, X-Clasp-Class");
         }

@@ -237,6 +237,10 @@ TEST_F(Limits, WebPagesOfOthersMayNotAsk) {
     const Reply own = get(server_->port(), "/v1/models", {{"Origin", "http://localhost:3000"}});
     EXPECT_EQ(own.status, 200);
     EXPECT_EQ(own.header("Access-Control-Allow-Origin"), "http://localhost:3000");
+    // A page that may ask may also read why not.
+    const Reply wrong = get(server_->port(), "/nothing", {{"Origin", "http://localhost:3000"}});
+    EXPECT_EQ(wrong.status, 404);
+    EXPECT_EQ(wrong.header("Access-Control-Allow-Origin"), "http://localhost:3000");
     Client client(server_->port());
     client.send(request_text("OPTIONS", "/v1/chat/completions", {}, {{"Origin", "http://localhost:3000"}}));
     const Reply preflight = client.receive();
