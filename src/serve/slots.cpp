@@ -37,24 +37,31 @@ Json Slots::json() {
 }
 
 Json Slots::slot_json(std::size_t number, const Watched* watched) const {
-    const std::size_t n_written = watched != nullptr ? watched->tokens->n_written() : 0;
-    const std::size_t n_prompt = watched != nullptr ? watched->planned.n_prompt : 0;
-    Json next = {{"has_next_token", watched != nullptr}, {"has_new_line", false}};
+    TokenLog::Times times;
+    std::size_t n_prompt = 0;
+    Json next = {{"has_next_token", watched != nullptr},
+                 {"has_new_line", watched != nullptr && watched->tokens->has_new_line()}};
     if (watched != nullptr) {
-        next["n_remain"] = watched->planned.max_tokens - std::min(watched->planned.max_tokens, n_written);
+        times = watched->tokens->times();
+        n_prompt = watched->planned.n_prompt;
+        next["n_remain"] =
+            watched->planned.max_tokens - std::min(watched->planned.max_tokens, times.n_written);
     } else {
         next["n_remain"] = -1;
     }
-    next["n_decoded"] = n_written;
-    return {{"id", number},
-            {"n_ctx", n_context_},
-            {"speculative", false},
-            {"is_processing", watched != nullptr},
-            {"id_task", watched != nullptr ? Json(watched->task) : Json(-1)},
-            {"n_prompt_tokens", n_prompt},
-            {"n_prompt_tokens_processed", n_written > 0 ? n_prompt : 0},
-            {"n_prompt_tokens_cache", 0},
-            {"next_token", Json::array({next})}};
+    next["n_decoded"] = times.n_written;
+    Json slot = {{"id", number},
+                 {"n_ctx", n_context_},
+                 {"speculative", false},
+                 {"is_processing", watched != nullptr},
+                 {"id_task", watched != nullptr ? Json(watched->task) : Json(-1)},
+                 {"n_prompt_tokens", n_prompt},
+                 {"n_prompt_tokens_cache", times.n_reused}};
+    // Layers read a prompt, not tokens: how many are done is not known before all are.
+    const bool is_being_read = watched != nullptr && times.n_written == 0;
+    if (!is_being_read) slot["n_prompt_tokens_processed"] = n_prompt - std::min(n_prompt, times.n_reused);
+    slot["next_token"] = Json::array({next});
+    return slot;
 }
 
 }  // namespace clasp::serve

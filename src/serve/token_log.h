@@ -24,6 +24,7 @@ class TokenLog {
     }
     void add(const WrittenToken& token) {
         ++n_written_;
+        if (token.text.find('\n') != std::string::npos) has_new_line_.store(true);
         const std::lock_guard lock(mutex_);
         const double now_ms = watch_.elapsed_ms();
         if (times_.n_written++ == 0) {
@@ -40,6 +41,7 @@ class TokenLog {
         return std::exchange(tokens_, {});
     }
     [[nodiscard]] std::size_t n_written() const { return n_written_.load(); }
+    [[nodiscard]] bool has_new_line() const { return has_new_line_.load(); }
 
     // How far the answer is.
     struct Times {
@@ -63,6 +65,7 @@ class TokenLog {
     const bool keeps_;
     const base::Stopwatch watch_;
     std::atomic<std::size_t> n_written_{0};
+    std::atomic<bool> has_new_line_{false};
     mutable std::mutex mutex_;
     std::vector<WrittenToken> tokens_;
     std::vector<double> gaps_ms_;

@@ -148,10 +148,14 @@ TEST(Slots, ShowHowFarARequestIsAndNeverWhatItSays) {
     Json slots;
     for (int i = 0; i < 200; ++i) {
         slots = json_of(get(server->port(), "/slots"));
-        if (slots[0]["is_processing"] == Json(true)) break;
+        if (slots[0].contains("n_prompt_tokens_processed") && slots[0]["is_processing"] == Json(true)) break;
     }
     EXPECT_EQ(slots[0]["is_processing"], true);
+    ASSERT_TRUE(slots[0].contains("n_prompt_tokens_processed")) << "the prompt has been read";
     EXPECT_GT(*slots[0]["n_prompt_tokens"].get<int>(), 0);
+    EXPECT_EQ(slots[0]["n_prompt_tokens_cache"].get<int>().value() +
+                  slots[0]["n_prompt_tokens_processed"].get<int>().value(),
+              slots[0]["n_prompt_tokens"].get<int>().value());
     EXPECT_GT(*slots[0]["next_token"][0]["n_remain"].get<int>(), 0);
     EXPECT_THAT(base::dump_json(slots), testing::Not(HasSubstr("secrets")));
     client.close();
