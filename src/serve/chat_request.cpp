@@ -126,8 +126,6 @@ void drop_blank_words(Message& message) {
     });
 }
 
-// The last message becomes the question. Its pictures stand in front of its words, as the models were
-// trained, unless words and pictures take turns in it.
 // A question about pictures has them first, wherever its sender put them; it must not change its order once
 // it is part of what was said before.
 void put_pictures_first(Message& message) {
@@ -136,6 +134,8 @@ void put_pictures_first(Message& message) {
     std::stable_partition(message.parts.begin(), message.parts.end(), is_picture);
 }
 
+// The last message becomes the question. Its pictures stand in front of its words, as the models were
+// trained, unless words and pictures take turns in it.
 void split_question(std::vector<Message> messages, AskRequest& ask) {
     for (Message& message : messages) put_pictures_first(message);
     Message last = std::move(messages.back());
