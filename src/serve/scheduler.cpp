@@ -31,6 +31,11 @@ Status guarded(Work work) {
     }
 }
 
+// Whether nothing of the prompt is left to see or to read.
+bool is_read(const AskRun& run) {
+    return run.phase() != Phase::See && run.phase() != Phase::Read;
+}
+
 }  // namespace
 
 Scheduler::Scheduler(const Engine& engine, const SchedulerOptions& options)
@@ -73,9 +78,12 @@ bool Scheduler::turn() {
 void Scheduler::drop_unwanted() {
     drop_waiting();
     stop_late();
-    if (reading_ != nullptr && reading_->is_cancelled()) {
-        fail(std::move(reading_), {Code::Cancelled, "cancelled"});
-    }
+    drop_if_cancelled(reading_);
+    drop_if_cancelled(aside_);
+}
+
+void Scheduler::drop_if_cancelled(EntryPtr& entry) {
+    if (entry != nullptr && entry->is_cancelled()) fail(std::move(entry), {Code::Cancelled, "cancelled"});
 }
 
 void Scheduler::stop_late() {
@@ -117,10 +125,14 @@ bool Scheduler::write_step() {
 
 bool Scheduler::read_units() {
     if (reading_ == nullptr) return false;
+    if (is_read(*reading_->run)) {  // and there was no place for it to write
+        settle(reading_);
+        return reading_ == nullptr;
+    }
     const base::Stopwatch watch;
-    read_aside();
     // As long as the others' last step took, at least one unit; alone, units go on until somebody writes.
     do {
+        read_aside();
         run_unit(reading_);
         if (reading_ == nullptr || reading_->run->phase() != Phase::Read) break;
     } while (!reading_->is_cancelled() && watch.elapsed_ms() < last_step_ms_ && !writing_.empty());
@@ -129,7 +141,8 @@ bool Scheduler::read_units() {
 }
 
 void Scheduler::settle(EntryPtr& entry) {
-    if (entry->run->phase() == Phase::See || entry->run->phase() == Phase::Read) return;
+    if (!is_read(*entry->run)) return;
+    if (entry->run->phase() == Phase::Write && writing_.size() >= options_.parallel) return;
     part_ways(*entry);
     if (entry->run->phase() == Phase::Done) {
         finish(std::move(entry));
@@ -138,26 +151,28 @@ void Scheduler::settle(EntryPtr& entry) {
     }
 }
 
+bool Scheduler::let_aside_in() {
+    if (reading_->encodes_only || reading_->pictures.empty()) return false;
+    // Where one writes at a time, there is a place beside the one that is read all the same: words are read
+    // in no time, and would otherwise wait for a picture that takes long.
+    if (writing_.size() + 1 >= std::max<std::size_t>(options_.parallel, 2)) return false;
+    {
+        const std::lock_guard lock(mutex_);
+        if (is_draining_) return false;
+        auto found = waiting_.pop_if(
+            [this](const EntryPtr& entry) { return entry->pictures.empty() && fits(*entry); });
+        if (!found) return false;
+        aside_ = std::move(*found);
+    }
+    return begin(aside_);
+}
+
 void Scheduler::read_aside() {
-    if (aside_ == nullptr) {
-        if (reading_->encodes_only || reading_->pictures.empty()) return;
-        if (writing_.size() + 1 >= options_.parallel) return;
-        {
-            const std::lock_guard lock(mutex_);
-            if (is_draining_) return;
-            auto found = waiting_.pop_if(
-                [this](const EntryPtr& entry) { return entry->pictures.empty() && fits(*entry); });
-            if (!found) return;
-            aside_ = std::move(*found);
-        }
-        if (!begin(aside_)) return;
-    }
-    if (aside_->is_cancelled()) {
-        fail(std::move(aside_), {Code::Cancelled, "cancelled"});
-        return;
-    }
-    if (aside_->run->phase() == Phase::See) run_unit(aside_);
-    if (aside_ != nullptr) run_unit(aside_);
+    drop_if_cancelled(aside_);
+    if (aside_ == nullptr && !let_aside_in()) return;
+    // For as long as one unit may take, so that words which come together do not wait for each other.
+    const base::Stopwatch watch;
+    while (aside_ != nullptr && !is_read(*aside_->run) && watch.elapsed_ms() < kUnitMs) run_unit(aside_);
     if (aside_ != nullptr) settle(aside_);
 }
 
@@ -177,6 +192,7 @@ void Scheduler::run_unit(EntryPtr& entry) {
         fail(std::move(entry), status);
         return;
     }
+    if (is_first) count_unit();
     if (is_seeing) {
         const std::lock_guard lock(mutex_);
         for (const std::string& picture : entry->pictures) {
@@ -194,12 +210,19 @@ void Scheduler::run_unit(EntryPtr& entry) {
     const double per_layer_ms = watch.elapsed_ms() / static_cast<double>(entry->layers_per_unit);
     const std::size_t n_layers = engine_.info().n_layers;
     const double fitting = per_layer_ms > 0.0 ? kUnitMs / per_layer_ms : static_cast<double>(n_layers);
+    // What came first may have cost little, where a beginning was known; so no more than twice as many.
+    const double most = 2.0 * static_cast<double>(entry->layers_per_unit);
     entry->layers_per_unit =
-        static_cast<std::size_t>(std::clamp(fitting, 1.0, static_cast<double>(n_layers)));
-    if (is_first) layers_per_unit_ = entry->layers_per_unit;
+        static_cast<std::size_t>(std::clamp(fitting, 1.0, std::min(most, static_cast<double>(n_layers))));
+}
+
+void Scheduler::count_unit() {
+    const std::lock_guard lock(mutex_);
+    ++counts_.n_units;
 }
 
 bool Scheduler::breathe() {
+    count_unit();
     drop_waiting();
     stop_late();
     if (!writing_.empty() && since_step_.elapsed_ms() >= last_step_ms_) {

@@ -36,7 +36,9 @@ struct AskPlan;
 namespace clasp::serve {
 
 struct SchedulerOptions {
-    std::size_t parallel = 1;  // requests that are read or written at a time
+    // Requests that are read or written at a time. Even with one a question in text alone is read beside one
+    // about pictures; the two are not written at a time.
+    std::size_t parallel = 1;
     // Bytes of keys and values of all of them; 0: no limit.
     std::size_t max_kv_bytes = 0;
     std::size_t cached_images = 8;  // that the engine keeps
@@ -84,6 +86,9 @@ struct SchedulerCounts {
     std::size_t n_steps_between_blocks = 0;  // of the decode steps, while a picture was encoded
     std::size_t n_put_back = 0;              // pictures sent ahead that made way
     std::size_t n_cancelled = 0;
+    // Pieces in which requests were read: a block of a tower, or some layers of the decoder.
+    std::size_t n_units = 0;
+    std::size_t most_units_before_text = 0;  // that a question in text alone has waited for
 };
 
 class Scheduler {
@@ -136,9 +141,12 @@ class Scheduler {
     bool begin(EntryPtr& entry);
     // Reads a question in text alone between the pieces of one about pictures.
     void read_aside();
+    bool let_aside_in();
     void run_unit(EntryPtr& entry);
-    // Read to its end: it writes, or is done.
+    void count_unit();
+    // Read to its end: it writes as soon as there is a place, or is done.
     void settle(EntryPtr& entry);
+    void drop_if_cancelled(EntryPtr& entry);
     // Between two blocks of a tower; false: the picture has to make way.
     bool breathe();
     void put_back();
@@ -173,7 +181,6 @@ class Scheduler {
     std::vector<EntryPtr> writing_;
     double last_step_ms_ = 0.0;
     base::Stopwatch since_step_;
-    std::size_t layers_per_unit_ = 1;
 
     std::thread thread_;
 };

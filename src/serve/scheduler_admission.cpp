@@ -112,6 +112,7 @@ Check Scheduler::submit(Submission submission, std::shared_ptr<Job>& job, Planne
     job = entry->job;
     ++per_client_[entry->client];
     waiting_bytes_ += entry->n_bytes;
+    entry->units_at_arrival = counts_.n_units;
     (submission.encodes_only ? ahead_ : waiting_).push(submission.client, std::move(entry));
     wake_.notify_one();
     return std::nullopt;
@@ -220,10 +221,13 @@ bool Scheduler::begin(EntryPtr& entry) {
         waiting_bytes_ -= entry->n_bytes;
         counts_.kv_bytes += entry->kv_bytes;
         ++counts_.n_running;
+        if (entry->pictures.empty()) {
+            counts_.most_units_before_text =
+                std::max(counts_.most_units_before_text, counts_.n_units - entry->units_at_arrival);
+        }
         entry->is_running = true;
         running_.push_back(entry->job);
     }
-    entry->layers_per_unit = &entry == &reading_ ? layers_per_unit_ : 1;
     entry->job->start();
     if (lane_ == nullptr) {
         auto lane = engine::Lane::open(engine_.state());

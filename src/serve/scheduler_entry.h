@@ -22,6 +22,7 @@ struct Scheduler::Entry {
     std::vector<std::string> pictures;  // their hashes
     std::size_t n_passed = 0;           // by requests that came later
     std::size_t layers_per_unit = 1;
+    std::size_t units_at_arrival = 0;  // SchedulerCounts::n_units
     std::string request_id;
     std::vector<OtherAnswer> others;  // that wait for this one's prompt
     bool encodes_only = false;

@@ -223,7 +223,8 @@ Submission about_picture(std::list<std::string> pictures, const std::string& cli
     Submission submission = long_request(client, 2);
     const auto bytes = std::make_shared<const std::list<std::string>>(std::move(pictures));
     submission.pictures = bytes;
-    submission.request.images = {{.path = {}, .bytes = bytes->front()}};
+    for (const std::string& picture : *bytes)
+        submission.request.images.push_back({.path = {}, .bytes = picture});
     return submission;
 }
 
@@ -277,18 +278,22 @@ TEST(Scheduler, RequestsGoOnWritingWhileAPictureIsEncoded) {
 
 TEST(Scheduler, WhatHasNothingToEncodePassesWhatHasTwice) {
     Scheduler scheduler(tiny_engine(), options_for(1));
+    const std::string known = new_picture();
+    EXPECT_TRUE(is_over_within(*submit(scheduler, about_picture({known}, "a")), milliseconds(60'000)));
     const auto busy = submit(scheduler, long_request("z"));
     wait_until_running(scheduler, 1);
     const auto picture = submit(scheduler, about_picture({new_picture()}, "a"));
-    std::vector<std::shared_ptr<Job>> texts;
-    for (const char* client : {"b", "c", "d"}) texts.push_back(submit(scheduler, long_request(client, 2)));
+    // About a picture that was encoded lately: words alone would be read beside the new one.
+    std::vector<std::shared_ptr<Job>> quick;
+    for (const char* client : {"b", "c", "d"})
+        quick.push_back(submit(scheduler, about_picture({known}, client)));
     busy->cancel();
-    for (const auto& job : {busy, picture, texts[0], texts[1], texts[2]})
+    for (const auto& job : {busy, picture, quick[0], quick[1], quick[2]})
         EXPECT_TRUE(is_over_within(*job, milliseconds(60'000)));
     // All came at about the same time, the picture first.
-    EXPECT_LT(texts[0]->queue_ms(), picture->queue_ms());
-    EXPECT_LT(texts[1]->queue_ms(), picture->queue_ms());
-    EXPECT_GT(texts[2]->queue_ms(), picture->queue_ms());
+    EXPECT_LT(quick[0]->queue_ms(), picture->queue_ms());
+    EXPECT_LT(quick[1]->queue_ms(), picture->queue_ms());
+    EXPECT_GT(quick[2]->queue_ms(), picture->queue_ms());
 }
 
 TEST(Scheduler, APictureThatWasEncodedLatelyPassesToo) {
@@ -304,40 +309,129 @@ TEST(Scheduler, APictureThatWasEncodedLatelyPassesToo) {
     EXPECT_LT(again->queue_ms(), fresh->queue_ms());
 }
 
-TEST(Scheduler, TextIsReadBetweenThePiecesOfAPicture) {
-    Scheduler scheduler(tiny_engine(), options_for(3));
-    const auto alone = submit(scheduler, long_request("t", 3));
-    EXPECT_TRUE(is_over_within(*alone, milliseconds(60'000)));
-    int n_overtook = 0;
-    // Whether the text comes in time is a matter of luck; not every time.
-    for (int i = 0; i < 50 && n_overtook == 0; ++i) {
+// Its answer ends with the prompt, so that nobody writes.
+Submission picture_to_read(const std::string& client) {
+    Submission submission = about_picture({new_picture()}, client);
+    submission.request.generation.max_tokens = 1;
+    return submission;
+}
+
+// Milliseconds on one clock.
+double now_ms() {
+    return std::chrono::duration<double, std::milli>(Job::Clock::now().time_since_epoch()).count();
+}
+
+// However many take turns: a question in text alone among those about pictures waits for the piece under way
+// and for no more than another one, and gets the answer that it gets alone.
+TEST(Scheduler, TextAmongPicturesStartsWithinTwoUnits) {
+    for (const std::size_t parallel : {1U, 2U, 4U}) {
+        Scheduler scheduler(tiny_engine(), options_for(parallel));
+        const auto alone = submit(scheduler, long_request("t", 3));
+        EXPECT_TRUE(is_over_within(*alone, milliseconds(60'000)));
+        int n_in_time = 0;
+        for (int round = 0; round < 8; ++round) {
+            std::vector<std::shared_ptr<Job>> pictures;
+            for (const char* client : {"a", "b", "c"})
+                pictures.push_back(submit(scheduler, picture_to_read(client)));
+            const double pictures_at = now_ms();
+            wait_until_running(scheduler, 1);
+            // On a machine with much else to do the pictures may be over before the question comes.
+            const bool is_in_time = !pictures.back()->has_started();
+            const double text_at = now_ms();
+            const auto text = submit(scheduler, long_request("t", 3));
+            EXPECT_TRUE(is_over_within(*text, milliseconds(60'000)));
+            ASSERT_NE(text->answer(), nullptr);
+            EXPECT_EQ(text->answer()->text, alone->answer()->text);
+            for (const auto& picture : pictures) {
+                EXPECT_TRUE(is_over_within(*picture, milliseconds(60'000)));
+                EXPECT_NE(picture->answer(), nullptr);
+            }
+            if (!is_in_time) continue;
+            ++n_in_time;
+            EXPECT_LT(text_at + text->queue_ms(), pictures_at + pictures.back()->queue_ms());
+        }
+        EXPECT_GE(n_in_time, 4) << parallel;
+        EXPECT_LE(scheduler.counts().most_units_before_text, 2U) << parallel;
+        EXPECT_TRUE(scheduler.wait_until_idle(milliseconds(5000)));
+        EXPECT_EQ(scheduler.counts().kv_bytes, 0U);
+    }
+}
+
+// Where one writes at a time, the picture beside which a text was read waits for its end.
+TEST(Scheduler, TextReadBesideAPictureIsNotWrittenWithIt) {
+    Scheduler scheduler(tiny_engine(), options_for(1));
+    for (int round = 0; round < 4; ++round) {
         const auto picture = submit(scheduler, about_picture({new_picture()}, "a"));
         wait_until_running(scheduler, 1);
-        const auto text = submit(scheduler, long_request("t", 3));
+        const auto text = submit(scheduler, long_request("t", 60));
         EXPECT_TRUE(is_over_within(*text, milliseconds(60'000)));
-        if (!picture->is_over()) ++n_overtook;
-        EXPECT_EQ(text->answer()->text, alone->answer()->text);
         EXPECT_TRUE(is_over_within(*picture, milliseconds(60'000)));
+        EXPECT_NE(picture->answer(), nullptr);
+        EXPECT_NE(text->answer(), nullptr);
     }
-    EXPECT_GT(n_overtook, 0);
+    const SchedulerCounts counts = scheduler.counts();
+    EXPECT_GT(counts.n_decode_steps, 0U);
+    EXPECT_EQ(counts.n_decode_tokens, counts.n_decode_steps) << "one row in each graph";
+}
+
+// What waits for its place to write can be given up there too.
+TEST(Scheduler, APictureThatWaitsToBeWrittenCanBeCancelled) {
+    Scheduler scheduler(tiny_engine(), options_for(1));
+    const auto picture = submit(scheduler, about_picture({new_picture()}, "a"));
+    wait_until_running(scheduler, 1);
+    const auto text = submit(scheduler, long_request("t"));
+    wait_until_running(scheduler, 2);
+    // No more pieces: it is read, and the text still writes.
+    std::size_t n_units = 0;
+    for (int i = 0; i < 100 && scheduler.counts().n_units != n_units; ++i) {
+        n_units = scheduler.counts().n_units;
+        std::this_thread::sleep_for(milliseconds(50));
+    }
+    picture->cancel();
+    EXPECT_TRUE(is_over_within(*picture, milliseconds(5000)));
+    EXPECT_FALSE(text->is_over());
+    text->cancel();
+    EXPECT_TRUE(is_over_within(*text, milliseconds(5000)));
     EXPECT_TRUE(scheduler.wait_until_idle(milliseconds(5000)));
     EXPECT_EQ(scheduler.counts().kv_bytes, 0U);
 }
 
+// What the prompt before took says nothing about this one: a long one behind a short one would otherwise be
+// read in one piece, while everybody waits.
+TEST(Scheduler, EveryPromptIsCutFromItsFirstLayerOn) {
+    Scheduler scheduler(tiny_engine(), options_for(1));
+    const std::size_t n_layers = tiny_engine().info().n_layers;
+    std::size_t n_least = 1;  // for what is there before it is read
+    for (std::size_t n = 1, done = 0; done < n_layers; n *= 2) {
+        done += n;
+        ++n_least;
+    }
+    for (int i = 0; i < 3; ++i) {
+        const std::size_t before = scheduler.counts().n_units;
+        EXPECT_TRUE(is_over_within(*submit(scheduler, long_request("a", 2)), milliseconds(60'000)));
+        EXPECT_GE(scheduler.counts().n_units - before, n_least);
+    }
+}
+
 TEST(Scheduler, APictureSentAheadMakesWayForAQuestion) {
     Scheduler scheduler(tiny_engine(), options_for(1));
-    // Whether the question comes in time is a matter of luck; not every time.
-    for (int i = 0; i < 50 && scheduler.counts().n_put_back == 0; ++i) {
-        Submission ahead = about_picture({new_picture()}, "a");
+    std::size_t n_in_time = 0;
+    for (int i = 0; i < 6; ++i) {
+        Submission ahead = about_picture({new_picture(), new_picture(), new_picture()}, "a");
         ahead.encodes_only = true;
         const auto encoding = submit(scheduler, std::move(ahead));
+        wait_until_running(scheduler, 1);
         const auto asked = submit(scheduler, about_picture({new_picture()}, "b"));
+        // On a machine with much else to do the three may be over before the question comes.
+        if (!encoding->is_over()) ++n_in_time;
         EXPECT_TRUE(is_over_within(*asked, milliseconds(60'000)));
         EXPECT_NE(asked->answer(), nullptr);
         EXPECT_TRUE(is_over_within(*encoding, milliseconds(60'000)));
         EXPECT_NE(encoding->answer(), nullptr) << "it came to its end all the same";
     }
-    EXPECT_GT(scheduler.counts().n_put_back, 0U);
+    EXPECT_GE(n_in_time, 3U);
+    // One that came behind the last block of the last picture found nothing to put back.
+    EXPECT_GE(scheduler.counts().n_put_back + 1, n_in_time);
     EXPECT_TRUE(scheduler.wait_until_idle(milliseconds(5000)));
     EXPECT_EQ(scheduler.counts().n_running, 0U);
     EXPECT_EQ(scheduler.counts().kv_bytes, 0U);
