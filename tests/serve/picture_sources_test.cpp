@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "base/address.h"
+#include "internal_spellings.h"
 #include "request/media_file.h"
 #include "request/picture_url.h"
 #include "serve/fetch_picture.h"
@@ -112,57 +113,6 @@ TEST_F(MediaFolder, TheServerReadsThemForEveryApiIfItWasToldTo) {
     EXPECT_EQ(send(*server, "/completion", {{"prompt", media}, {"n_predict", 1}}).status, 200);
     // Base64 that begins like a path stays base64.
     EXPECT_EQ(status(encode_base64(picture_bytes())), 200);
-}
-
-const std::vector<std::string>& internal_spellings() {
-    static const std::vector<std::string> kSpellings = {"127.0.0.1",
-                                                        "localhost",
-                                                        "0.0.0.0",
-                                                        "0",
-                                                        "127.1",
-                                                        "2130706433",
-                                                        "0x7f000001",
-                                                        "0177.0.0.1",
-                                                        "127.0.0.1.",
-                                                        "[::1]",
-                                                        "[::]",
-                                                        "[::ffff:127.0.0.1]",
-                                                        "[::ffff:7f00:1]",
-                                                        "[64:ff9b::7f00:1]",
-                                                        "LOCALHOST",
-                                                        "localhost.",
-                                                        "a@127.0.0.1",
-                                                        "good.example@127.0.0.1",
-                                                        "127.0.0.1#@good.example",
-                                                        "127.0.0.1%23@good.example",
-                                                        "169.254.169.254",
-                                                        "10.0.0.1",
-                                                        "192.168.0.1",
-                                                        "172.16.0.1",
-                                                        "[fe80::1]",
-                                                        "[fd00::1]",
-                                                        "metadata.google.internal",
-                                                        "127.0.0.1\\@good.example",
-                                                        "good.example\\@127.0.0.1",
-                                                        "good.example\\.127.0.0.1",
-                                                        "127.0.0.1/..",
-                                                        "0x7f.0.0.1",
-                                                        "00000177.1",
-                                                        "127.000.000.001",
-                                                        "localtest.me",
-                                                        "127.0.0.1.nip.io",
-                                                        "[0:0:0:0:0:0:0:1]",
-                                                        "[::127.0.0.1]",
-                                                        "127.0.0.1:443@localhost",
-                                                        "good.example:444",
-                                                        "good.example.evil.example",
-                                                        "evil-good.example",
-                                                        "good.example%2f@127.0.0.1",
-                                                        "good.example\t127.0.0.1",
-                                                        "good.example 127.0.0.1",
-                                                        "xgood.example",
-                                                        "good.example:80"};
-    return kSpellings;
 }
 
 TEST(PictureUrl, NamesAHostOfTheListOrNothing) {
