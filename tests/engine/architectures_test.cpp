@@ -1,11 +1,14 @@
 // Every row of the table of decoder architectures, against libllama over the same weights.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
 #include <span>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "model/quant_matrix.h"
 #include "model/text_family.h"
 #include "support/decoder_case.h"
 #include "support/llama_oracle.h"
@@ -130,6 +133,72 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Combine(testing::ValuesIn(architectures()),
                      testing::Values(GGML_TYPE_F16, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0, GGML_TYPE_Q4_K)),
     [](const auto& test) { return std::get<0>(test.param) + "_" + ggml_type_name(std::get<1>(test.param)); });
+
+// What users run: weights that are packed for our products, or repacked where the processor has no kernels of
+// ours. Inputs are rounded to bytes by the same rule as ggml's, sums are not in its order, and random models
+// amplify what differs.
+class ArchitectureDefaults : public testing::TestWithParam<std::tuple<std::string, ggml_type>> {
+   protected:
+    [[nodiscard]] static RandomLlama spec() {
+        return test::widened(test::random_architecture(std::get<0>(GetParam())), std::get<1>(GetParam()));
+    }
+    [[nodiscard]] static std::shared_ptr<const model::TextModel> load(
+        const std::string& name, const model::TextModelOptions& options = {}) {
+        return test::load_random_llama(
+            name + std::get<0>(GetParam()) + "_" + ggml_type_name(std::get<1>(GetParam())), spec(), options);
+    }
+};
+
+// How far logits may be from libllama's, in standard deviations of them all, and how far the best one has to
+// be above the next one to be the same. Logits that are capped crowd below the cap.
+double tolerance(const RandomLlama& spec) {
+    return spec.final_cap > 0.0F ? 0.03 : 0.12;
+}
+
+// How far the best logit is above the next one, likewise.
+double lead(const std::vector<float>& logits) {
+    std::vector<float> without = logits;
+    float& best = without[static_cast<std::size_t>(test::argmax(logits))];
+    best = -std::numeric_limits<float>::infinity();
+    best = *std::max_element(without.begin(), without.end());
+    return test::relative_distance(without, logits);
+}
+
+TEST_P(ArchitectureDefaults, AgreeWithLibllamaAboutAPictureAndInGeneration) {
+    const double far = tolerance(spec());
+    const auto model = load("defaults_");
+    EXPECT_NE(model->weights().packed.empty(), model::QuantMatrix::is_fast());
+    const auto plain = load("plain_", {.repack = false});
+    const DecoderCase prompt(*plain, {70, 66}, {80});
+    LlamaOracle oracle(*plain, kCells);
+    std::vector<float> expected = oracle.prefill(prompt.parts());
+    ASSERT_FALSE(expected.empty());
+    test::Session session(model);
+    std::vector<float> logits = logits_of(session, prompt.parts());
+    EXPECT_LT(test::relative_distance(logits, expected), far);
+    int n_clear = 0;
+    for (int i = 0; i < 32; ++i) {
+        const std::int32_t token = test::argmax(expected);
+        if (lead(expected) > far) {
+            ++n_clear;
+            EXPECT_EQ(test::argmax(logits), token) << "token " << i;
+        }
+        expected = oracle.decode(token);
+        ASSERT_FALSE(expected.empty());
+        const auto next = session.decode(token);
+        ASSERT_TRUE(next.ok()) << next.status().message();
+        logits.assign(next->begin(), next->end());
+        EXPECT_LT(test::relative_distance(logits, expected), far) << "token " << i;
+    }
+    EXPECT_GE(n_clear, 8) << "another seed: these models are sure of nothing";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ArchitectureDefaults,
+                         testing::Combine(testing::ValuesIn(architectures()),
+                                          testing::Values(GGML_TYPE_Q4_0, GGML_TYPE_Q4_K, GGML_TYPE_Q8_0)),
+                         [](const auto& test) {
+                             return std::get<0>(test.param) + "_" + ggml_type_name(std::get<1>(test.param));
+                         });
 
 // Positions with gaps are allowed by libllama where they have planes, so a picture that lost tokens before
 // the decoder can be compared directly.
