@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <deque>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <utility>
 
 #include "base/stopwatch.h"
+#include "engine/tile_parts.h"
 #include "methods/rows.h"
 
 namespace clasp::engine {
@@ -178,6 +180,7 @@ class Reduction {
           session_(session),
           times_(times) {
         seen_.plan = encoded.plan;
+        if (encoded.members == nullptr) parts_ = tile_parts(encoded.plan);
         if (encoded.members != nullptr) {
             seen_.members = *encoded.members;
             for (const auto& members : *encoded.members) {
@@ -340,6 +343,8 @@ class Reduction {
         methods::ImageInput input;
         input.image = image_;
         input.grid = method_grid(seen_.plan.layout);
+        const methods::TileParts parts = parts_ ? parts_->view() : methods::TileParts();
+        if (parts_) input.parts = &parts;
         input.keep = request_.keep[image_];
         input.n_heads = session_.model().info().n_heads;
         input.features = view(rows);
@@ -427,6 +432,7 @@ class Reduction {
     std::size_t image_;
     const EncodedPicture& encoded_;
     Arrangement arrangement_;
+    std::optional<OwnedTileParts> parts_;
     EncoderViews views_;
     model::VisionSession& session_;
     VisualInput& times_;

@@ -284,6 +284,9 @@ methods::Setup method_setup(const AskRequest& request, const Policy& policy, con
     methods::Setup setup;
     for (const ImageLayout& image : shape.images) setup.grids.push_back(method_grid(image));
     setup.n_visual = shape.n_visual();
+    setup.has_tiles = std::any_of(shape.images.begin(), shape.images.end(), [](const ImageLayout& image) {
+        return image.n_pieces > 1 && image.n_steps == 1;
+    });
     setup.n_layers = shape.decoder.n_layers;
     setup.vision = {.n_blocks = shape.vision.n_blocks,
                     .feature_layer = shape.vision.feature_layer,

@@ -1,5 +1,8 @@
 #include "methods/fastervlm.h"
 
+#include <memory>
+
+#include "methods/method.h"
 #include "methods/methods.h"
 #include "methods/ranking.h"
 #include "methods/signals.h"
@@ -33,20 +36,20 @@ class FastervlmRun : public MethodRun {
     std::size_t block_;
 };
 
-}  // namespace
-
-Result<std::unique_ptr<MethodRun>> start_most_attended(const Setup& setup, std::string_view method) {
-    CLASP_RETURN_IF_ERROR(require_class_token(setup, method));
-    CLASP_ASSIGN_OR_RETURN(const std::size_t entering, entering_count(setup.budget, method));
+Result<std::unique_ptr<MethodRun>> start_fastervlm(const Setup& setup) {
+    CLASP_RETURN_IF_ERROR(require_class_token(setup, "fastervlm"));
+    CLASP_ASSIGN_OR_RETURN(const std::size_t entering, entering_count(setup.budget, "fastervlm"));
     return std::unique_ptr<MethodRun>(new FastervlmRun(setup, entering));
 }
+
+}  // namespace
 
 Method fastervlm_method() {
     return {
         .name = "fastervlm",
         .summary = "the patches to which the encoder's class token attends most",
         .paper = "[CLS] Attention is All You Need for Training-Free Visual Token Pruning (arXiv 2412.01818)",
-        .start = [](const Setup& setup) { return start_most_attended(setup, "fastervlm"); }};
+        .start = start_fastervlm};
 }
 
 }  // namespace clasp::methods

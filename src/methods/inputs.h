@@ -58,13 +58,23 @@ struct BlockValues {
     FeatureView rows;
 };
 
+// A picture that the encoder sees as an overview of the whole and as tiles.
+struct TileParts {
+    static constexpr std::size_t kOverview = static_cast<std::size_t>(-1);
+
+    Grid tiles;                            // rows and columns of tiles
+    Grid overview;                         // its patches; their rows are in reading order
+    std::span<const std::size_t> tile_of;  // per row: its tile, counted row by row, or kOverview
+};
+
 // After the encoder `features` are what the projector takes; after the projector they are its output.
 // Rows are patches in reading order, unless the encoder merged some.
 struct ImageInput {
     std::size_t image = 0;
     Grid grid;
-    std::size_t keep = 0;     // output tokens wanted, at least 1 and below features.rows
-    std::size_t n_heads = 0;  // of the encoder
+    const TileParts* parts = nullptr;  // null: the encoder sees it otherwise
+    std::size_t keep = 0;              // output tokens wanted, at least 1 and below features.rows
+    std::size_t n_heads = 0;           // of the encoder
     FeatureView features;
     const float* class_row = nullptr;                  // the class token's feature; after the encoder only
     std::span<const std::vector<TokenIndex>> members;  // per row: its patches; empty unless merged inside

@@ -43,6 +43,7 @@ struct VisionShape {
 struct Setup {
     std::vector<Grid> grids;   // one per image; images may differ
     std::size_t n_visual = 0;  // tokens of all images
+    bool has_tiles = false;    // one of them may be seen as an overview and tiles (ImageInput::parts)
     std::size_t n_layers = 0;  // of the decoder
     VisionShape vision;
     Budget budget;              // below n_visual
