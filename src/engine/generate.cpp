@@ -103,22 +103,6 @@ GenerateResult Generation::finish() {
     return std::move(result_);
 }
 
-Result<GenerateResult> generate(Executor& executor, Sequence& sequence, std::span<const float> first_logits,
-                                const GenerateOptions& options) {
-    CLASP_ASSIGN_OR_RETURN(const auto writing, Generation::start(sequence, options));
-    std::optional<std::int32_t> token = writing->take(first_logits);
-    while (token) {
-        const auto next = executor.step(sequence, *token, options.cancel);
-        if (!next.ok() && next.status().code() == Code::Cancelled) {
-            writing->stop(Stopped::Cancelled);
-            break;
-        }
-        if (!next.ok()) return next.status();
-        token = writing->take(*next);
-    }
-    return writing->finish();
-}
-
 }  // namespace clasp::engine
 
 namespace clasp {

@@ -77,9 +77,4 @@ class Generation {
     base::Stopwatch watch_;
 };
 
-// Continues a sequence whose last token gave first_logits. Errors with TooLarge before the first token when
-// the sequence has too little room. A cancelled generation is no error: the text so far is returned.
-Result<GenerateResult> generate(Executor& executor, Sequence& sequence, std::span<const float> first_logits,
-                                const GenerateOptions& options);
-
 }  // namespace clasp::engine

@@ -35,7 +35,6 @@ class PrefillRun {
     // them. The numbers do not depend on how a prompt is cut. After an error the run is over.
     Status advance(std::size_t n_layers);
     [[nodiscard]] bool is_done() const { return phase_ == Phase::Done; }
-    [[nodiscard]] std::size_t layers_done() const { return next_; }
     // Tokens that no layer computes again.
     [[nodiscard]] std::size_t n_known() const { return result_.n_prefix_found; }
 

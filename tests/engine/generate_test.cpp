@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,6 +19,18 @@ using test::DecoderCase;
 std::shared_ptr<const model::TextModel> small_model() {
     static const auto model = test::load_random_llama("generate", {});
     return model;
+}
+
+// Continues a sequence whose last token gave these logits, token by token.
+Result<GenerateResult> generate(Executor& executor, Sequence& sequence, std::span<const float> first_logits,
+                                const GenerateOptions& options) {
+    CLASP_ASSIGN_OR_RETURN(const auto writing, Generation::start(sequence, options));
+    std::optional<std::int32_t> token = writing->take(first_logits);
+    while (token) {
+        CLASP_ASSIGN_OR_RETURN(const std::span<const float> next, executor.step(sequence, *token));
+        token = writing->take(next);
+    }
+    return writing->finish();
 }
 
 TEST(Sampler, RefusesBadOptions) {

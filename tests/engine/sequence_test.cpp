@@ -389,10 +389,9 @@ TEST_P(PrefillSteps, AreThePromptInOneGoToTheBit) {
             auto sequence = Sequence::create(small_layers());
             auto run = (*executor)->start(*sequence, of.request());
             ASSERT_TRUE(run.ok()) << run.status().message();
-            for (std::size_t done = 0; !(*run)->is_done();) {
+            while (!(*run)->is_done()) {
                 EXPECT_TRUE(sequence->is_empty()) << "nobody may continue it yet";
                 ASSERT_TRUE((*run)->advance(n).ok());
-                EXPECT_EQ((*run)->layers_done(), done = std::min<std::size_t>(done + n, 6));
                 ASSERT_TRUE((*executor)->step(*neighbour, 30).ok());
             }
             ASSERT_TRUE(neighbour->cut_back(neighbour->n_prompt()).ok());
