@@ -34,15 +34,4 @@ struct TokenMap {
 // the marks or the picture do not fit together, with the panel's title; OutOfMemory.
 Result<Canvas> draw_token_map(const TokenMap& map);
 
-// A value per token as colours over the picture, from dark (lowest) to yellow (highest), with a scale.
-struct HeatMap {
-    const Image* picture = nullptr;  // borrowed for the call
-    image::Canvas frame;             // as in TokenMap
-    int rows = 0;
-    int columns = 0;
-    std::vector<float> values;  // finite, rows * columns
-    std::string title;
-};
-Result<Canvas> draw_heat_map(const HeatMap& map);
-
 }  // namespace clasp::draw

@@ -106,37 +106,6 @@ TEST(TokenMap, WhatDoesNotFitIsAnError) {
     EXPECT_EQ(draw_token_map(no_grid).status().code(), Code::InvalidArgument);
 }
 
-TEST(HeatMap, HighValuesAreLighterThanLowOnes) {
-    const Image picture = grey_picture();
-    HeatMap map;
-    map.picture = &picture;
-    map.rows = 1;
-    map.columns = 2;
-    map.values = {0.0F, 1.0F};
-    map.title = "scores";
-    const auto canvas = draw_heat_map(map);
-    ASSERT_TRUE(canvas.ok());
-    const Colour low = canvas->at(100, 100);
-    const Colour high = canvas->at(350, 100);
-    EXPECT_GT(high[0] + high[1] + high[2], low[0] + low[1] + low[2] + 100);
-}
-
-TEST(HeatMap, FlatValuesDrawAndBadOnesAreErrors) {
-    const Image picture = grey_picture();
-    HeatMap map;
-    map.picture = &picture;
-    map.rows = 1;
-    map.columns = 2;
-    map.values = {0.5F, 0.5F};
-    EXPECT_TRUE(draw_heat_map(map).ok());
-    map.values = {0.5F, std::nanf("")};
-    const auto bad = draw_heat_map(map);
-    ASSERT_FALSE(bad.ok());
-    EXPECT_THAT(bad.status().message(), ::testing::HasSubstr("token 1"));
-    map.values = {0.5F};
-    EXPECT_EQ(draw_heat_map(map).status().code(), Code::InvalidArgument);
-}
-
 }  // namespace
 
 }  // namespace clasp::draw
