@@ -65,30 +65,4 @@ Result<std::vector<std::size_t>> force_errors(std::span<const std::size_t> class
     return out;
 }
 
-Result<RouterDistance> compare_routers(std::span<const std::size_t> a, std::span<const std::size_t> b,
-                                       std::size_t n_classes) {
-    if (a.empty() || a.size() != b.size()) {
-        return Status(Code::InvalidArgument, "routers are compared on the same questions, but there are " +
-                                                 std::to_string(a.size()) + " and " +
-                                                 std::to_string(b.size()));
-    }
-    CLASP_RETURN_IF_ERROR(check_classes(a, n_classes));
-    CLASP_RETURN_IF_ERROR(check_classes(b, n_classes));
-    std::vector<double> difference(n_classes, 0.0);
-    double same = 0.0;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        difference[a[i]] += 1.0;
-        difference[b[i]] -= 1.0;
-        if (a[i] == b[i]) same += 1.0;
-    }
-    const auto n = static_cast<double>(a.size());
-    RouterDistance distance;
-    for (const double d : difference) {
-        const double per_thousand = 1000.0 * d / n;
-        distance.count_variance += per_thousand * per_thousand / static_cast<double>(n_classes);
-    }
-    distance.agreement = same / n;
-    return distance;
-}
-
 }  // namespace clasp::route
