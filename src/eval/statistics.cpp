@@ -138,14 +138,6 @@ Clusters clusters_by_name(std::span<const std::string> names) {
     return clusters;
 }
 
-Clusters no_clusters(std::size_t n_items) {
-    Clusters clusters;
-    clusters.of_item.resize(n_items);
-    std::iota(clusters.of_item.begin(), clusters.of_item.end(), std::size_t{0});
-    clusters.count = n_items;
-    return clusters;
-}
-
 Interval bootstrap_mean(std::span<const double> values, const Clusters& clusters,
                         const BootstrapOptions& options) {
     return resample_sums(sum_clusters(values, {}, clusters), options,
@@ -184,20 +176,6 @@ Interval bootstrap_statistic(const Clusters& clusters,
         if (std::isfinite(value)) sample.push_back(value);
     }
     return percentile_interval(std::move(sample), options.level);
-}
-
-Interval clustered_interval(std::span<const double> values, const Clusters& clusters, double z) {
-    const double centre = mean(values);
-    if (clusters.count < 2) return {centre, centre};
-    double sum = 0.0;
-    for (const ClusterSum& cluster : sum_clusters(values, {}, clusters)) {
-        const double residual = cluster.a - cluster.n * centre;
-        sum += residual * residual;
-    }
-    const auto n = static_cast<double>(values.size());
-    const auto c = static_cast<double>(clusters.count);
-    const double error = std::sqrt(sum * c / (c - 1.0)) / n;
-    return {centre - z * error, centre + z * error};
 }
 
 McNemar mcnemar(std::span<const double> a, std::span<const double> b) {

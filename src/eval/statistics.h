@@ -33,8 +33,6 @@ struct Clusters {
 };
 // Clusters by equal name, numbered in order of appearance. An empty name is a cluster of its own.
 Clusters clusters_by_name(std::span<const std::string> names);
-// Every item on its own.
-Clusters no_clusters(std::size_t n_items);
 
 struct BootstrapOptions {
     std::size_t replicates = 2000;
@@ -56,10 +54,6 @@ Interval bootstrap_ratio(std::span<const double> a, std::span<const double> b, c
 Interval bootstrap_statistic(const Clusters& clusters,
                              const std::function<double(std::span<const std::size_t> items)>& statistic,
                              const BootstrapOptions& options = {});
-
-// mean +- z * clustered standard error (the sandwich with C / (C - 1)); of fewer than two clusters it is
-// the mean itself.
-Interval clustered_interval(std::span<const double> values, const Clusters& clusters, double z = 1.959964);
 
 // The exact two-sided McNemar test on items that are right or wrong (right: score of at least 0.5).
 struct McNemar {

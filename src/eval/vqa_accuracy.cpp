@@ -195,8 +195,8 @@ double vqa_accuracy_v2(std::string_view prediction, const std::vector<std::strin
     const bool all_agree = std::all_of(lines.begin(), lines.end(),
                                        [&](const std::string& line) { return line == lines.front(); });
     if (!all_agree) {
-        for (std::string& line : lines) line = normalise_line(line);
-        predicted = normalise_line(predicted);
+        for (std::string& line : lines) line = normalise_v2(line);
+        predicted = normalise_v2(predicted);
     }
     return agreement_score(static_cast<std::size_t>(std::count(lines.begin(), lines.end(), predicted)));
 }

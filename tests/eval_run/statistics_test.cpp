@@ -5,10 +5,19 @@
 
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <random>
+#include <vector>
 
 namespace clasp::eval {
 namespace {
+
+// Every item is a cluster.
+Clusters each_alone(std::size_t n_items) {
+    Clusters clusters = {std::vector<std::size_t>(n_items), n_items};
+    std::iota(clusters.of_item.begin(), clusters.of_item.end(), std::size_t{0});
+    return clusters;
+}
 
 TEST(Loyalty, CountsEqualAnswersWhateverIsCorrect) {
     const std::vector<std::string> unpruned = {"red", "two", "yes", "a dog"};
@@ -30,32 +39,20 @@ TEST(ClustersByName, NumbersInOrderAndEmptyNamesStandAlone) {
     EXPECT_EQ(clusters.count, 4U);
 }
 
-TEST(ClusteredInterval, HandComputed) {
-    // Two images of two questions: sums 2 and 0 around a mean of 1/2, residuals 1 and -1. The sandwich is
-    // sqrt(2 * 2 / 1) / 4 = 1/2.
-    const std::array values = {1.0, 1.0, 0.0, 0.0};
-    const Interval interval = clustered_interval(values, {{0, 0, 1, 1}, 2}, 2.0);
-    EXPECT_DOUBLE_EQ(interval.low, -0.5);
-    EXPECT_DOUBLE_EQ(interval.high, 1.5);
-    // Each on its own: residuals of 1/2, sqrt(4 / 4 * 4 / 3) / 4 = 1 / sqrt(12).
-    const Interval alone = clustered_interval(values, no_clusters(4), 1.0);
-    EXPECT_NEAR(alone.high - 0.5, 1.0 / std::sqrt(12.0), 1e-12);
-}
-
 TEST(Bootstrap, OfEqualValuesIsAPoint) {
     const std::vector<double> values(20, 0.7);
-    const Interval interval = bootstrap_mean(values, no_clusters(values.size()));
+    const Interval interval = bootstrap_mean(values, each_alone(values.size()));
     EXPECT_NEAR(interval.low, 0.7, 1e-12);
     EXPECT_NEAR(interval.high, 0.7, 1e-12);
 }
 
 TEST(Bootstrap, IsTheSameForTheSameSeedAndEmptyForNothing) {
     const std::array values = {1.0, 0.0, 1.0, 1.0, 0.0};
-    const Interval a = bootstrap_mean(values, no_clusters(5));
-    const Interval b = bootstrap_mean(values, no_clusters(5));
+    const Interval a = bootstrap_mean(values, each_alone(5));
+    const Interval b = bootstrap_mean(values, each_alone(5));
     EXPECT_EQ(a.low, b.low);
     EXPECT_EQ(a.high, b.high);
-    const Interval none = bootstrap_mean({}, no_clusters(0));
+    const Interval none = bootstrap_mean({}, each_alone(0));
     EXPECT_EQ(none.low, 0.0);
     EXPECT_EQ(none.high, 0.0);
 }
@@ -64,11 +61,11 @@ TEST(Bootstrap, AgreesWithTheNormalIntervalOfALargeSample) {
     std::mt19937 random(7);
     std::vector<double> values(900);
     for (double& value : values) value = random() % 10 < 7 ? 1.0 : 0.0;
-    const Clusters clusters = no_clusters(values.size());
+    const Clusters clusters = each_alone(values.size());
     const Interval resampled = bootstrap_mean(values, clusters);
-    const Interval normal = clustered_interval(values, clusters);
-    EXPECT_NEAR(resampled.low, normal.low, 0.006);
-    EXPECT_NEAR(resampled.high, normal.high, 0.006);
+    const double error = standard_deviation(values) / std::sqrt(900.0);
+    EXPECT_NEAR(resampled.low, mean(values) - 1.96 * error, 0.006);
+    EXPECT_NEAR(resampled.high, mean(values) + 1.96 * error, 0.006);
 }
 
 TEST(Bootstrap, ClusterOfCopiesIsAsUncertainAsItsImages) {
@@ -85,8 +82,8 @@ TEST(Bootstrap, ClusterOfCopiesIsAsUncertainAsItsImages) {
     }
     clusters.count = single.size();
     const Interval honest = bootstrap_mean(copies, clusters);
-    const Interval of_images = bootstrap_mean(single, no_clusters(single.size()));
-    const Interval blind = bootstrap_mean(copies, no_clusters(copies.size()));
+    const Interval of_images = bootstrap_mean(single, each_alone(single.size()));
+    const Interval blind = bootstrap_mean(copies, each_alone(copies.size()));
     EXPECT_NEAR(honest.low, of_images.low, 1e-12);
     EXPECT_NEAR(honest.high, of_images.high, 1e-12);
     EXPECT_LT(blind.high - blind.low, (honest.high - honest.low) / 2.0);
@@ -100,7 +97,7 @@ TEST(Bootstrap, CoversTheTruthAboutAsOftenAsItSays) {
     for (int run = 0; run < kRuns; ++run) {
         std::vector<double> values(150);
         for (double& value : values) value = coin(random) ? 1.0 : 0.0;
-        const Interval interval = bootstrap_mean(values, no_clusters(values.size()), {.replicates = 400});
+        const Interval interval = bootstrap_mean(values, each_alone(values.size()), {.replicates = 400});
         if (interval.low <= 0.8 && 0.8 <= interval.high) ++covered;
     }
     EXPECT_GE(covered, kRuns * 89 / 100);
@@ -122,7 +119,7 @@ TEST(Bootstrap, OfAStatisticAgreesWithTheMean) {
 
 TEST(BootstrapRatio, OfAListWithItselfIsOneAndSkipsZeroSums) {
     const std::array values = {1.0, 0.0, 0.0};
-    const Interval interval = bootstrap_ratio(values, values, no_clusters(3));
+    const Interval interval = bootstrap_ratio(values, values, each_alone(3));
     EXPECT_DOUBLE_EQ(interval.low, 1.0);
     EXPECT_DOUBLE_EQ(interval.high, 1.0);
 }
@@ -161,7 +158,7 @@ TEST(ComparePaired, SeesASmallDifferenceThatUnpairedIntervalsHide) {
             ++flipped;
         }
     }
-    const Clusters clusters = no_clusters(a.size());
+    const Clusters clusters = each_alone(a.size());
     const PairedComparison paired = compare_paired(a, b, clusters);
     EXPECT_NEAR(paired.difference, 12.0 / 400.0, 1e-12);
     EXPECT_TRUE(paired.is_separable);
