@@ -132,18 +132,6 @@ Result<std::unique_ptr<Clip>> open_bytes(std::string_view bytes, const ClipOptio
 
 }  // namespace
 
-std::string_view clip_format_name(ClipFormat format) {
-    switch (format) {
-        case ClipFormat::Mp4: return "MP4 or MOV";
-        case ClipFormat::Matroska: return "WebM or Matroska";
-        case ClipFormat::Avi: return "AVI";
-        case ClipFormat::Animation: return "animated picture";
-        case ClipFormat::Frames: return "frames";
-        case ClipFormat::None: break;
-    }
-    return "none";
-}
-
 ClipFormat sniff_video(std::span<const std::uint8_t> bytes) {
     if (has_word(bytes, 0, "\x1A\x45\xDF\xA3")) return ClipFormat::Matroska;
     if (has_word(bytes, 0, "RIFF") && has_word(bytes, 8, "AVI ")) return ClipFormat::Avi;

@@ -20,9 +20,6 @@ namespace clasp::video {
 
 enum class ClipFormat : std::uint8_t { None, Mp4, Matroska, Avi, Animation, Frames };
 
-// "MP4 or MOV", "WebM or Matroska", "AVI", "animated picture", "frames".
-std::string_view clip_format_name(ClipFormat format);
-
 // Video files by their first bytes; None for everything else, animated pictures included.
 ClipFormat sniff_video(std::span<const std::uint8_t> bytes);
 
