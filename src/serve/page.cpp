@@ -1,6 +1,5 @@
 #include "serve/page.h"
 
-#include <algorithm>
 #include <array>
 
 namespace clasp::serve {
@@ -23,12 +22,6 @@ constexpr std::array<Header, 5> kPageHeaders = {
 
 std::span<const PageFile> page_files() {
     return kPageFiles;
-}
-
-const PageFile* find_page_file(std::string_view path) {
-    const auto* const found = std::find_if(std::begin(kPageFiles), std::end(kPageFiles),
-                                           [&](const PageFile& file) { return file.path == path; });
-    return found == std::end(kPageFiles) ? nullptr : found;
 }
 
 std::span<const std::pair<std::string_view, std::string_view>> page_headers() {

@@ -16,9 +16,6 @@ struct PageFile {
 
 std::span<const PageFile> page_files();
 
-// Null when there is no such file.
-const PageFile* find_page_file(std::string_view path);
-
 // Names and values of the headers that go with each of them: nothing is loaded from elsewhere, nothing inline
 // runs, no other site may show it in a frame, and browsers ask each time whether their copy is still right.
 std::span<const std::pair<std::string_view, std::string_view>> page_headers();

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "base/sha256.h"
+#include "support/page_file.h"
 #include "support/paths.h"
 
 namespace clasp::serve {
@@ -46,7 +47,7 @@ TEST(Page, HasEveryFileByteForByte) {
     ASSERT_GT(files.size(), 10U);
     EXPECT_EQ(page_files().size(), files.size());
     for (const auto& [path, bytes] : files) {
-        const PageFile* file = find_page_file(path);
+        const PageFile* file = test::find_page_file(path);
         ASSERT_NE(file, nullptr) << path;
         EXPECT_TRUE(file->bytes == bytes) << path;
         EXPECT_EQ(file->etag, '"' + base::sha256_hex(bytes).substr(0, 16) + '"') << path;
@@ -56,7 +57,7 @@ TEST(Page, HasEveryFileByteForByte) {
 TEST(Page, FindsNothingElse) {
     for (const char* path : {"", "/ui", "/ui/", "/ui/index.html", "/index.html", "/ui/../ui/app.js",
                              "/ui/APP.JS", "ui/app.js", "//", "/ui/CMakeLists.txt"}) {
-        EXPECT_EQ(find_page_file(path), nullptr) << path;
+        EXPECT_EQ(test::find_page_file(path), nullptr) << path;
     }
 }
 
@@ -73,7 +74,7 @@ TEST(Page, TypesFollowTheNames) {
 }
 
 TEST(Page, StartsAsToolsExpectIt) {
-    EXPECT_THAT(std::string(find_page_file("/")->bytes), StartsWith("<!doctype html>"));
+    EXPECT_THAT(std::string(test::find_page_file("/")->bytes), StartsWith("<!doctype html>"));
 }
 
 TEST(Page, IsSmall) {
@@ -89,7 +90,7 @@ TEST(Page, RefersToItsOwnFilesAlone) {
         const std::string text(file.bytes);
         for (auto it = std::sregex_iterator(text.begin(), text.end(), reference);
              it != std::sregex_iterator(); ++it) {
-            EXPECT_NE(find_page_file("/ui/" + (*it)[1].str()), nullptr)
+            EXPECT_NE(test::find_page_file("/ui/" + (*it)[1].str()), nullptr)
                 << file.path << " refers to " << (*it)[1];
         }
         for (const char* way_out : {"src=\"http", "href=\"http", "from 'http", "url(http", "@import"}) {
@@ -100,7 +101,7 @@ TEST(Page, RefersToItsOwnFilesAlone) {
 
 // What the Content-Security-Policy would refuse, and what would let an answer be more than text.
 TEST(Page, HasNoInlineCodeAndParsesNoHtml) {
-    const std::string page(find_page_file("/")->bytes);
+    const std::string page(test::find_page_file("/")->bytes);
     EXPECT_FALSE(
         std::regex_search(page, std::regex(R"(<style|\sstyle=|\son[a-z]+=|<script(?![^>]*\ssrc=))")));
     for (const PageFile& file : page_files()) {

@@ -7,6 +7,7 @@
 
 #include "serve/page.h"
 #include "serve_fixture.h"
+#include "support/page_file.h"
 #include "support/paths.h"
 
 namespace clasp::serve {
@@ -30,7 +31,7 @@ TEST(PageEndpoints, EveryFileIsServedWithItsTypeAndThePagesHeaders) {
 
 TEST(PageEndpoints, ACopyThatIsStillRightIsNotSentAgain) {
     const auto server = start_server();
-    const PageFile& file = *find_page_file("/ui/app.js");
+    const PageFile& file = *test::find_page_file("/ui/app.js");
     const Reply same = get(server->port(), file.path, {{"If-None-Match", std::string(file.etag)}});
     EXPECT_EQ(same.status, 304);
     EXPECT_EQ(same.body, "");
@@ -52,7 +53,7 @@ TEST(PageEndpoints, FilesOfAFolderAreReadEachTime) {
     EXPECT_EQ(get(server->port(), "/").body, "<!doctype html>one");
     const Reply script = get(server->port(), "/ui/app.js");
     EXPECT_EQ(script.body, "1");
-    EXPECT_EQ(script.header("Content-Type"), find_page_file("/ui/app.js")->type);
+    EXPECT_EQ(script.header("Content-Type"), test::find_page_file("/ui/app.js")->type);
     write("app.js", "3");
     EXPECT_EQ(get(server->port(), "/ui/app.js", {{"If-None-Match", script.header("ETag")}}).body, "3");
     // Only the page's own names, and no way out of the folder.
@@ -67,7 +68,7 @@ TEST(PageEndpoints, HeadHasTheHeadersAlone) {
     ASSERT_TRUE(client.send(request_text("HEAD", "/")));
     const Reply reply = client.receive(true);
     EXPECT_EQ(reply.status, 200);
-    EXPECT_EQ(reply.header("Content-Length"), std::to_string(find_page_file("/")->bytes.size()));
+    EXPECT_EQ(reply.header("Content-Length"), std::to_string(test::find_page_file("/")->bytes.size()));
 }
 
 TEST(PageEndpoints, OtherPathsAndMethodsAreRefused) {
