@@ -115,6 +115,8 @@ const char* clasp_answer_label(const clasp_answer* answer);
 size_t clasp_answer_generated(const clasp_answer* answer);
 size_t clasp_answer_kv_bytes(const clasp_answer* answer);
 int clasp_answer_was_cancelled(const clasp_answer* answer);
+/* Why it ended: "end", "stop_text", "max_tokens", "cancelled", "deadline" (max_seconds). */
+const char* clasp_answer_stopped(const clasp_answer* answer);
 
 /* What each stage kept: indices count the visual tokens of all images in order. NULL beyond the last
  * stage. */

@@ -206,6 +206,9 @@ constexpr std::string_view history_mode_name(HistoryMode mode) {
     return "";
 }
 
+// Longest AskRequest::max_seconds: a day.
+inline constexpr double kMaxSeconds = 86'400.0;
+
 struct AskRequest {
     // What was said before, the system message first if there is one; the question is the next message.
     std::vector<Message> history;
@@ -269,8 +272,11 @@ struct AskRequest {
     // Set from any thread to stop; ask() then returns what it has (Answer::stopped), or
     // Code::Cancelled if nothing was generated yet. May be null.
     const std::atomic<bool>* cancel = nullptr;
-    // When to stop; ask() then returns what it has, or Code::Deadline if nothing was generated yet.
+    // When to stop; ask() then returns what it has (Answer::stopped), or Code::Deadline if nothing was
+    // generated yet.
     std::optional<std::chrono::steady_clock::time_point> deadline;
+    // The same, counted from when the request comes: from 0 to kMaxSeconds. The earlier one holds.
+    std::optional<double> max_seconds;
 };
 
 struct ClassChoice {

@@ -216,6 +216,7 @@ Command ask_command() {
     add(request::options_of(request::Scope::Asking));
     add(request::options_of(request::Scope::Router));
     add(request::options_of(request::Scope::Generation));
+    add(request::options_of(request::Scope::Time));
     add({request::option_named("cache"), request::option_named("cache-size")});
     add(request::options_of(request::Scope::Engine));
     add({

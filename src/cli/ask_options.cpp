@@ -30,10 +30,10 @@ std::vector<ImageSource> named_images(const Arguments& arguments) {
 
 Result<Settings> read_settings(const Arguments& arguments) {
     Settings settings;
-    CLASP_RETURN_IF_ERROR(read_rows(
-        arguments,
-        {Scope::Model, Scope::Asking, Scope::Router, Scope::Generation, Scope::Memory, Scope::Engine},
-        settings));
+    CLASP_RETURN_IF_ERROR(read_rows(arguments,
+                                    {Scope::Model, Scope::Asking, Scope::Router, Scope::Generation,
+                                     Scope::Time, Scope::Memory, Scope::Engine},
+                                    settings));
     settings.request.images = named_images(arguments);
     return settings;
 }

@@ -193,6 +193,7 @@ Command chat_command() {
     add(request::options_of(request::Scope::Asking));
     add(request::options_of(request::Scope::Router));
     add(request::options_of(request::Scope::Generation));
+    add(request::options_of(request::Scope::Time));
     add({request::option_named("cache"), request::option_named("cache-size")});
     Option cached_images = request::option_named("cached-images");
     cached_images.fallback = "4";

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <limits>
 #include <optional>
@@ -154,6 +155,23 @@ engine::TimesPlace times_place(const EngineOptions& options, const model::TextCo
     return place;
 }
 
+// When the request has to end; nothing: whenever it does.
+Result<std::optional<engine::StopFlag::Clock::time_point>> deadline_of(const AskRequest& request) {
+    using Clock = engine::StopFlag::Clock;
+    std::optional<Clock::time_point> deadline = request.deadline;
+    if (!request.max_seconds) return deadline;
+    const double seconds = *request.max_seconds;
+    if (!(seconds >= 0.0 && seconds <= kMaxSeconds)) {
+        return Status(Code::InvalidArgument, "max_seconds is " + base::format_exact(seconds) +
+                                                 "; an answer may take 0 to " +
+                                                 base::format_exact(kMaxSeconds) + " seconds");
+    }
+    const auto end =
+        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    if (!deadline || end < *deadline) deadline = end;
+    return deadline;
+}
+
 }  // namespace
 
 Engine::Engine(std::unique_ptr<engine::EngineState> state) : state_(std::move(state)) {}
@@ -229,7 +247,8 @@ Result<std::unique_ptr<Engine>> Engine::load(const EngineOptions& options) {
 }
 
 Result<Answer> Engine::ask(const AskRequest& request) const {
-    const engine::StopFlag stop(request.cancel, request.deadline);
+    CLASP_ASSIGN_OR_RETURN(const auto deadline, deadline_of(request));
+    const engine::StopFlag stop(request.cancel, deadline);
     AskRequest stoppable = request;
     stoppable.cancel = stop.flag();
     Result<Answer> answer = answer_request(*state_, stoppable);

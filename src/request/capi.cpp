@@ -47,7 +47,7 @@ using request::Caller;
 using request::Scope;
 
 constexpr std::array kSetupScopes = {Scope::Model, Scope::Router, Scope::Memory, Scope::Engine};
-constexpr std::array kRequestScopes = {Scope::Asking, Scope::Generation};
+constexpr std::array kRequestScopes = {Scope::Asking, Scope::Generation, Scope::Time};
 
 LogSink log_sink(const clasp_setup& setup) {
     if (setup.log == nullptr) return {};
@@ -293,6 +293,10 @@ size_t clasp_answer_stage_count(const clasp_answer* answer) {
 }
 
 size_t clasp_answer_stage_layer(const clasp_answer* answer, size_t stage) {
+const char* clasp_answer_stopped(const clasp_answer* answer) {
+    return stopped_name(answer->answer.stopped).data();  // of a literal, which ends with a 0
+}
+
     return stage < stages_of(answer).size() ? stages_of(answer)[stage].layer : 0;
 }
 

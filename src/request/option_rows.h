@@ -14,9 +14,10 @@ std::vector<Row> asking_rows();
 std::vector<Row> detail_rows();
 std::vector<Row> clip_rows();
 std::vector<Row> history_rows();
-// Scope::Router, Scope::Generation
+// Scope::Router, Scope::Generation, Scope::Time
 std::vector<Row> router_rows();
 std::vector<Row> generation_rows();
+std::vector<Row> time_rows();
 // Scope::Memory, Scope::Engine
 std::vector<Row> engine_rows();
 

@@ -133,6 +133,23 @@ std::vector<Row> generation_rows() {
     };
 }
 
+std::vector<Row> time_rows() {
+    return {
+        {Scope::Time,
+         {.name = "max-seconds",
+          .type = OptionType::Number,
+          .value = "S",
+          .help = "longest time for an answer, in seconds from its question; what is written by then is the "
+                  "answer",
+          .min = 0.001,
+          .max = kMaxSeconds},
+         [](Settings& s, const Value& value) {
+             s.request.max_seconds = value.number;
+             return ok_status();
+         }},
+    };
+}
+
 std::vector<Row> engine_rows() {
     return {
         {.scope = Scope::Memory,

@@ -23,7 +23,7 @@ std::span<const Row> option_table() {
     static const std::vector<Row> kTable = [] {
         std::vector<Row> table;
         for (const auto& rows : {model_rows(), asking_rows(), detail_rows(), clip_rows(), history_rows(),
-                                 router_rows(), generation_rows(), engine_rows()}) {
+                                 router_rows(), generation_rows(), time_rows(), engine_rows()}) {
             table.insert(table.end(), rows.begin(), rows.end());
         }
         for (Row& row : table) {

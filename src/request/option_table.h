@@ -21,6 +21,7 @@ enum class Scope : std::uint8_t {
     Asking,      // what a request keeps of its pictures, and how
     Router,      // who names the class of a question
     Generation,  // how the answer is written
+    Time,        // how long that may take
     Memory,      // what stays from one request to the next
     Engine,      // how fast it comes
 };

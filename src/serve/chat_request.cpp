@@ -52,10 +52,14 @@ bool has_type_of(const request::Row& row, const Json& value) {
     }
 }
 
+// What a clasp object may set.
+constexpr std::array kScopes = {Scope::Asking, Scope::Time};
+
 // What is wrong with one option of the object, for programs.
 std::string code_of(const base::JsonMember& member) {
     for (const request::Row& row : request::option_table()) {
-        if (row.scope != Scope::Asking || row.key != member.key) continue;
+        if (std::find(kScopes.begin(), kScopes.end(), row.scope) == kScopes.end()) continue;
+        if (row.key != member.key) continue;
         return has_type_of(row, member.value) ? "out_of_range" : "wrong_type";
     }
     return "unsupported_parameter";
@@ -76,7 +80,6 @@ constexpr Level kBody = {"body",
 
 // One object of options over what is there already.
 Check read_level(const Json& object, const Level& level, Settings& settings, ChatRequest& chat) {
-    constexpr std::array kScopes = {Scope::Asking};
     constexpr std::array<std::string_view, 2> kOurs = {"map", "report"};
     const bool says_amount = std::any_of(kAmounts.begin(), kAmounts.end(),
                                          [&](std::string_view name) { return object.contains(name); });

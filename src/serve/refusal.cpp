@@ -62,7 +62,7 @@ Refusal refusal_of(const Status& status, const std::string& request_id, std::str
             return {.status = 503,
                     .type = "unavailable_error",
                     .code = "request_too_long",
-                    .message = "the answer did not begin within the server's time limit",
+                    .message = "the answer did not begin within the time limit",
                     .retry_after_s = 1};
         default: return refusal_of(500, request_id);
     }

@@ -1,5 +1,6 @@
 // What the scheduler takes in, and which request comes next.
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/sha256.h"
@@ -49,6 +50,16 @@ std::optional<std::size_t> planned_kept(const engine::AskPlan& plan) {
     return kept;
 }
 
+// The server's limits, and the request's own where it is shorter.
+RequestLimits limits_of(const AskRequest& request, RequestLimits limits) {
+    if (request.max_seconds) {
+        limits.max_request =
+            std::min(limits.max_request, std::chrono::ceil<std::chrono::milliseconds>(
+                                             std::chrono::duration<double>(*request.max_seconds)));
+    }
+    return limits;
+}
+
 }  // namespace
 
 Check Scheduler::submit(Submission submission, std::shared_ptr<Job>& job, PlannedRequest& planned) {
@@ -61,7 +72,8 @@ Check Scheduler::submit(Submission submission, std::shared_ptr<Job>& job, Planne
     entry->client = submission.client;
     entry->request_id = submission.request_id;
     entry->encodes_only = submission.encodes_only;
-    entry->job = std::make_shared<Job>(options_.limits, std::move(submission.pictures));
+    const RequestLimits limits = limits_of(submission.request, options_.limits);
+    entry->job = std::make_shared<Job>(limits, std::move(submission.pictures));
     Job* const its_job = entry->job.get();
     submission.request.cancel = &its_job->cancel_flag();
     if (submission.encodes_only) submission.request.history_mode = HistoryMode::Reselect;
@@ -102,7 +114,7 @@ Check Scheduler::submit(Submission submission, std::shared_ptr<Job>& job, Planne
     entry->kv_bytes = submission.encodes_only ? 0 : entry->plan->kv_bytes(state.text->config());
     if (submission.others != nullptr) {
         for (OtherAnswer& other : *submission.others)
-            other.job = std::make_shared<Job>(options_.limits, entry->job->pictures());
+            other.job = std::make_shared<Job>(limits, entry->job->pictures());
         entry->others = *submission.others;
         entry->kv_bytes *= 1 + entry->others.size();
     }

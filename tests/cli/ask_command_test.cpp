@@ -61,6 +61,17 @@ TEST(Ask, WhatRanIsSaidBesideTheFigures) {
     EXPECT_THAT(run(ask({"--vanilla"})).err, HasSubstr(", nothing pruned: 576"));
 }
 
+TEST(Ask, AnAnswerMayTakeSoLong) {
+    // The picture alone takes longer than a thousandth of a second.
+    const Outcome late = run(ask({"--max-seconds", "0.001"}));
+    EXPECT_EQ(late.code, 1);
+    EXPECT_THAT(late.err, HasSubstr("the deadline passed before the answer began"));
+    EXPECT_EQ(run(ask({"--max-seconds", "86400"})).out, run(ask()).out);
+    const Outcome never = run(ask({"--max-seconds", "0"}));
+    EXPECT_EQ(never.code, 2);
+    EXPECT_THAT(never.err, HasSubstr("--max-seconds takes a number from 0.001 to 86400, not '0'"));
+}
+
 TEST(Bench, SaysWhatRanAndWhatItCouldNotDo) {
     const std::vector<std::string> once = {"bench", "--repeats", "1", "--generate", "1", "--threads", "1"};
     const auto bench = [&once](std::vector<std::string> more) {

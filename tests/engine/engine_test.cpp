@@ -441,6 +441,7 @@ TEST_F(EngineTest, TheCHeaderGivesTheSameAnswer) {
     EXPECT_EQ(clasp_answer_class_name(answer), wanted.chosen_class.name);
     EXPECT_EQ(clasp_answer_tokens(answer).final_count, wanted.tokens.final);
     EXPECT_EQ(clasp_answer_kv_bytes(answer), wanted.kv_bytes);
+    EXPECT_EQ(clasp_answer_stopped(answer), stopped_name(wanted.stopped));
     ASSERT_EQ(clasp_answer_stage_count(answer), wanted.stages.size());
     size_t count = 0;
     const uint32_t* pivots = clasp_answer_stage_pivots(answer, 1, &count);

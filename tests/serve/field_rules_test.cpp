@@ -42,6 +42,10 @@ TEST_F(FieldRules, OurOwnObjectNamesTheFieldAndWhatIsWrongWithIt) {
               (Refused{400, "out_of_range", "clasp.method"}));
     EXPECT_EQ(of_clasp(Json::object({{"class", "nothing"}})), (Refused{400, "out_of_range", "clasp.class"}));
     EXPECT_EQ(of_clasp(Json::object({{"fusion", "no"}})), (Refused{400, "wrong_type", "clasp.fusion"}));
+    EXPECT_EQ(of_clasp(Json::object({{"max_seconds", 0}})),
+              (Refused{400, "out_of_range", "clasp.max_seconds"}));
+    EXPECT_EQ(of_clasp(Json::object({{"max_seconds", "1"}})),
+              (Refused{400, "wrong_type", "clasp.max_seconds"}));
     EXPECT_EQ(of_clasp(Json::object({{"map", "all"}})), (Refused{400, "out_of_range", "clasp.map"}));
     EXPECT_EQ(of_clasp({{"vanilla", true}, {"budget", 64}}),
               (Refused{400, "unsupported_parameter", "clasp.vanilla"}));

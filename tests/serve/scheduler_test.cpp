@@ -190,15 +190,24 @@ TEST(Scheduler, DrainingRefusesWhatWaitsAndFinishesWhatRuns) {
 }
 
 TEST(Scheduler, ARequestThatTakesTooLongEndsWithWhatItHas) {
-    SchedulerOptions options = options_for(1);
-    options.limits.max_request = milliseconds(100);
-    Scheduler scheduler(tiny_engine(), options);
-    const auto job = submit(scheduler, long_request("a", 1400));
-    ASSERT_TRUE(is_over_within(*job, milliseconds(60'000)));
-    if (job->answer() != nullptr) {
-        EXPECT_EQ(job->answer()->stopped, Stopped::Deadline);
-    } else {  // it was not even read by then
-        EXPECT_EQ(job->refusal().code, "request_too_long");
+    // By the server's limit, and by the request's own where that is shorter.
+    for (const bool says_so_itself : {false, true}) {
+        SchedulerOptions options = options_for(1);
+        Submission submission = long_request("a", 1400);
+        if (says_so_itself) {
+            submission.request.max_seconds = 0.1;
+        } else {
+            options.limits.max_request = milliseconds(100);
+            submission.request.max_seconds = kMaxSeconds;
+        }
+        Scheduler scheduler(tiny_engine(), options);
+        const auto job = submit(scheduler, std::move(submission));
+        ASSERT_TRUE(is_over_within(*job, milliseconds(60'000)));
+        if (job->answer() != nullptr) {
+            EXPECT_EQ(job->answer()->stopped, Stopped::Deadline);
+        } else {  // it was not even read by then
+            EXPECT_EQ(job->refusal().code, "request_too_long");
+        }
     }
 }
 
