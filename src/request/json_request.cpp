@@ -1,13 +1,11 @@
 #include "request/json_request.h"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "base/invalid.h"
 #include "base/suggest.h"
 #include "base/text.h"
-#include "request/conflicts.h"
 
 namespace clasp::request {
 
@@ -71,14 +69,6 @@ Status read_options(const base::Json& object, std::span<const Scope> scopes,
         settings.given.emplace(row->option.name);
     }
     return ok_status();
-}
-
-Result<AskRequest> read_request(const base::Json& object) {
-    constexpr std::array kScopes = {Scope::Asking, Scope::Generation};
-    Settings settings = default_settings();
-    CLASP_RETURN_IF_ERROR(read_options(object, kScopes, {}, settings));
-    CLASP_RETURN_IF_ERROR(check_conflicts(settings, Caller::Json));
-    return settings.request;
 }
 
 }  // namespace clasp::request

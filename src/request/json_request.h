@@ -1,11 +1,10 @@
-// A request out of a JSON object: the keys are those of the option table.
+// The options of a request out of a JSON object: the keys are those of the option table.
 #pragma once
 
 #include <span>
 #include <string_view>
 
 #include "base/json.h"
-#include "clasp/engine.h"
 #include "clasp/status.h"
 #include "request/option_table.h"
 #include "request/settings.h"
@@ -17,8 +16,5 @@ namespace clasp::request {
 // out of range, a value that cannot be.
 Status read_options(const base::Json& object, std::span<const Scope> scopes,
                     std::span<const std::string_view> also_known, Settings& settings);
-
-// Options of a request and of generation in one object, conflicts checked, without messages.
-Result<AskRequest> read_request(const base::Json& object);
 
 }  // namespace clasp::request

@@ -17,15 +17,24 @@ namespace {
 
 using testing::HasSubstr;
 
+// Options of a request and of its answer in one object.
+Status read_into(Settings& settings, const std::string& json) {
+    constexpr std::array kScopes = {Scope::Asking, Scope::Generation, Scope::Time};
+    CLASP_RETURN_IF_ERROR(read_options(test::parsed(json), kScopes, {}, settings));
+    return check_conflicts(settings, Caller::Json);
+}
+
 std::string request_error(const std::string& json) {
-    const auto request = read_request(test::parsed(json));
-    return request.ok() ? "no error" : request.status().message();
+    Settings settings = default_settings();
+    const Status status = read_into(settings, json);
+    return status.ok() ? "no error" : status.message();
 }
 
 AskRequest read(const std::string& json) {
-    auto request = read_request(test::parsed(json));
-    EXPECT_TRUE(request.ok()) << request.status().message();
-    return request.ok() ? *request : AskRequest();
+    Settings settings = default_settings();
+    const Status status = read_into(settings, json);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return settings.request;
 }
 
 TEST(OptionTable, NamesAndKeysAreUniqueAndDefaultsFitTheirOptions) {
@@ -54,6 +63,7 @@ TEST(OptionTable, DefaultsAreThoseOfThePublicTypes) {
     EXPECT_EQ(settings.request.position_mode, request.position_mode);
     EXPECT_EQ(settings.request.compat, request.compat);
     EXPECT_EQ(settings.request.use_fusion, request.use_fusion);
+    EXPECT_EQ(settings.request.max_seconds, request.max_seconds);
     EXPECT_EQ(settings.request.generation.max_tokens, request.generation.max_tokens);
     EXPECT_EQ(settings.request.generation.temperature, request.generation.temperature);
     EXPECT_EQ(settings.request.generation.top_p, request.generation.top_p);
@@ -71,7 +81,7 @@ TEST(JsonRequest, ReadsEveryKindOfOption) {
     const AskRequest request = read(R"({"budget": 64, "budget_kind": "Final", "method": "fastv",
         "method_options": {"layer": 3, "faithful": "paper"}, "mass": "nearest", "class": 1, "fusion": false,
         "compat": "llama.cpp", "select_seed": 7, "max_tokens": 12.0, "temperature": 0.5, "top_p": 1,
-        "seed": 4294967295, "position_mode": "keep"})");
+        "seed": 4294967295, "position_mode": "keep", "max_seconds": 0.5})");
     EXPECT_EQ(request.budget, (BudgetSpec{BudgetSpec::Kind::Tokens, 64.0}));
     EXPECT_EQ(request.budget_kind, "final");
     EXPECT_EQ(request.method, "fastv");
@@ -85,6 +95,7 @@ TEST(JsonRequest, ReadsEveryKindOfOption) {
     EXPECT_EQ(request.generation.temperature, 0.5);
     EXPECT_EQ(request.generation.seed, 4294967295U);
     EXPECT_EQ(request.position_mode, "keep");
+    EXPECT_EQ(request.max_seconds, 0.5);
     EXPECT_EQ(read(R"({"budget": "50%"})").budget, (BudgetSpec{BudgetSpec::Kind::Percent, 50.0}));
     EXPECT_EQ(read(R"({"schedule": "2:300,6:200"})").forced_stages.size(), 2U);
     EXPECT_THAT(read(R"({"method_options": ["a=1", "b=2"]})").method_options,
@@ -92,6 +103,7 @@ TEST(JsonRequest, ReadsEveryKindOfOption) {
     EXPECT_THAT(read(R"({"stop": "."})").generation.stop, testing::ElementsAre("."));
     EXPECT_THAT(read(R"({"stop": [".", "!"]})").generation.stop, testing::ElementsAre(".", "!"));
     EXPECT_EQ(read("{}").budget, AskRequest().budget);
+    EXPECT_EQ(read("{}").max_seconds, std::nullopt);
 }
 
 TEST(JsonRequest, WrongKeysTypesAndRangesAreRefusedByName) {
@@ -109,6 +121,8 @@ TEST(JsonRequest, WrongKeysTypesAndRangesAreRefusedByName) {
     }
     EXPECT_EQ(request_error(R"({"temperature": -0.1})"),
               "temperature takes a number from 0 to 100, not -0.1");
+    EXPECT_EQ(request_error(R"({"max_seconds": 86401})"),
+              "max_seconds takes a number from 0.001 to 86400, not 86401");
     EXPECT_EQ(request_error(R"({"top_p": 0})"), "top_p takes a number from 0.000001 to 1, not 0");
     EXPECT_EQ(request_error(R"({"seed": 4294967296})"),
               "seed takes a whole number from 0 to 4294967295, not 4294967296");
