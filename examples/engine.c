@@ -53,7 +53,7 @@ static void print_answer(const clasp_answer* answer) {
     const clasp_token_counts tokens = clasp_answer_tokens(answer);
     printf("\n%s (by %s): %.1f of %zu visual tokens per layer, %.0f ms to the first token\n",
            clasp_answer_class_name(answer), clasp_answer_class_by(answer), tokens.average, tokens.visual,
-           clasp_answer_timings(answer).first_token);
+           clasp_answer_timings(answer).first_token_ms);
     for (size_t stage = 0; stage < clasp_answer_stage_count(answer); ++stage) {
         size_t n_kept = 0;
         size_t n_pivots = 0;

@@ -94,9 +94,10 @@ void clasp_answer_destroy(clasp_answer* answer);
 
 /* ---- What came out ---- */
 
-/* Milliseconds; see AskTimings in clasp/engine.h. */
+/* As AskTimings in clasp/engine.h has them. */
 typedef struct clasp_timings {
-    double route, image, encode, fuse, project, gram, select, prefill, first_token, decode, total;
+    double route_ms, image_ms, encode_ms, fuse_ms, project_ms, gram_ms, select_ms, prefill_ms;
+    double first_token_ms, decode_ms, total_ms;
 } clasp_timings;
 
 typedef struct clasp_token_counts {
@@ -114,9 +115,9 @@ clasp_timings clasp_answer_timings(const clasp_answer* answer);
 const char* clasp_answer_label(const clasp_answer* answer);
 size_t clasp_answer_generated(const clasp_answer* answer);
 size_t clasp_answer_kv_bytes(const clasp_answer* answer);
-int clasp_answer_was_cancelled(const clasp_answer* answer);
 /* Why it ended: "end", "stop_text", "max_tokens", "cancelled", "deadline" (max_seconds). */
 const char* clasp_answer_stopped(const clasp_answer* answer);
+int clasp_answer_was_cancelled(const clasp_answer* answer);
 
 /* What each stage kept: indices count the visual tokens of all images in order. NULL beyond the last
  * stage. */

@@ -268,8 +268,17 @@ clasp_token_counts clasp_answer_tokens(const clasp_answer* answer) {
 
 clasp_timings clasp_answer_timings(const clasp_answer* answer) {
     const AskTimings& t = answer->answer.timings;
-    return {t.route_ms,  t.image_ms,   t.encode_ms,      t.fuse_ms,   t.project_ms, t.gram_ms,
-            t.select_ms, t.prefill_ms, t.first_token_ms, t.decode_ms, t.total_ms};
+    return {.route_ms = t.route_ms,
+            .image_ms = t.image_ms,
+            .encode_ms = t.encode_ms,
+            .fuse_ms = t.fuse_ms,
+            .project_ms = t.project_ms,
+            .gram_ms = t.gram_ms,
+            .select_ms = t.select_ms,
+            .prefill_ms = t.prefill_ms,
+            .first_token_ms = t.first_token_ms,
+            .decode_ms = t.decode_ms,
+            .total_ms = t.total_ms};
 }
 
 const char* clasp_answer_label(const clasp_answer* answer) {
@@ -284,6 +293,10 @@ size_t clasp_answer_kv_bytes(const clasp_answer* answer) {
     return answer->answer.kv_bytes;
 }
 
+const char* clasp_answer_stopped(const clasp_answer* answer) {
+    return stopped_name(answer->answer.stopped).data();  // of a literal, which ends with a 0
+}
+
 int clasp_answer_was_cancelled(const clasp_answer* answer) {
     return answer->answer.stopped == Stopped::Cancelled ? 1 : 0;
 }
@@ -293,10 +306,6 @@ size_t clasp_answer_stage_count(const clasp_answer* answer) {
 }
 
 size_t clasp_answer_stage_layer(const clasp_answer* answer, size_t stage) {
-const char* clasp_answer_stopped(const clasp_answer* answer) {
-    return stopped_name(answer->answer.stopped).data();  // of a literal, which ends with a 0
-}
-
     return stage < stages_of(answer).size() ? stages_of(answer)[stage].layer : 0;
 }
 

@@ -441,6 +441,10 @@ TEST_F(EngineTest, TheCHeaderGivesTheSameAnswer) {
     EXPECT_EQ(clasp_answer_class_name(answer), wanted.chosen_class.name);
     EXPECT_EQ(clasp_answer_tokens(answer).final_count, wanted.tokens.final);
     EXPECT_EQ(clasp_answer_kv_bytes(answer), wanted.kv_bytes);
+    const clasp_timings times = clasp_answer_timings(answer);
+    EXPECT_GT(times.prefill_ms, 0.0);
+    EXPECT_GT(times.first_token_ms, times.prefill_ms);
+    EXPECT_GE(times.total_ms, times.first_token_ms);
     EXPECT_EQ(clasp_answer_stopped(answer), stopped_name(wanted.stopped));
     ASSERT_EQ(clasp_answer_stage_count(answer), wanted.stages.size());
     size_t count = 0;
