@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/kernel_limit.h"
 #include "base/text.h"
 #include "clasp/thread_pool.h"
 #include "llama.h"
@@ -144,7 +145,7 @@ std::string ErrorLines::text() const {
 
 Result<std::shared_ptr<Compute>> Compute::create(const ComputeOptions& options) {
     if (const std::string names = wrong_kernel_limit(); !names.empty()) {
-        return Status(Code::InvalidArgument, std::string(kKernelLimit) + " can be " + names);
+        return Status(Code::InvalidArgument, std::string(base::kKernelLimit) + " can be " + names);
     }
     CLASP_RETURN_IF_ERROR(prepare_ggml());
     const std::shared_ptr<Compute> compute(new Compute());

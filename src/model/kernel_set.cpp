@@ -1,9 +1,10 @@
 #include "model/kernel_set.h"
 
 #include <array>
-#include <cstdlib>
 #include <optional>
 #include <string>
+
+#include "base/kernel_limit.h"
 
 #ifdef CLASP_HAVE_X86_KERNELS
 #include <cpuid.h>
@@ -21,10 +22,9 @@ constexpr std::array kAllSets = {KernelSet::Scalar, KernelSet::Avx2,    KernelSe
                                  KernelSet::Avx512, KernelSet::Dotprod, KernelSet::I8mm};
 
 // Nothing: no limit, or no name that could be one.
-std::optional<KernelSet> kernel_limit() {
-    const char* named = std::getenv(kKernelLimit);
+std::optional<KernelSet> limiting_set() {
     for (const KernelSet set : kAllSets) {
-        if (named != nullptr && kernel_set_name(set) == named) return set;
+        if (kernel_set_name(set) == base::kernel_limit()) return set;
     }
     return std::nullopt;
 }
@@ -44,7 +44,7 @@ std::string_view kernel_set_name(KernelSet set) {
 }
 
 std::string wrong_kernel_limit() {
-    if (std::getenv(kKernelLimit) == nullptr || kernel_limit()) return {};
+    if (base::kernel_limit().empty() || limiting_set()) return {};
     std::string names;
     for (const KernelSet set : kAllSets) {
         if (!names.empty()) names += ", ";
@@ -87,7 +87,7 @@ const std::vector<KernelSet>& kernel_sets() {
             if ((::getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0) found.push_back(KernelSet::I8mm);
         }
 #endif
-        const std::optional<KernelSet> limit = kernel_limit();
+        const std::optional<KernelSet> limit = limiting_set();
         while (limit && found.back() > *limit) found.pop_back();
         return found;
     }();

@@ -25,11 +25,8 @@ constexpr bool is_x86(KernelSet set) {
 // "scalar", "avx2", "vnni256", "avx512", "dotprod", "i8mm".
 std::string_view kernel_set_name(KernelSet set);
 
-// The environment variable that names the best set which may run, so that a processor can be measured as if
-// it were an older one. A name that is none limits nothing; Compute refuses it.
-inline constexpr const char* kKernelLimit = "CLASP_KERNELS_AT_MOST";
-// Those that it can have, each with a comma behind it but the last; empty when it is unset or has one of
-// them.
+// The names that base::kKernelLimit can have, each with a comma behind it but the last; empty when it is
+// unset or has one of them. Another name limits nothing; Compute refuses it.
 std::string wrong_kernel_limit();
 
 // The fastest last; never empty. Kernels that gain nothing from a set run as those of the one before.

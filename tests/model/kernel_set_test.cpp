@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/kernel_limit.h"
 #include "model/backend.h"
 #include "model/kernel_set.h"
 
@@ -13,7 +14,7 @@ namespace {
 
 // In a process of its own each: the sets are found once.
 int as_limited_to(const char* name, bool (*is_right)()) {
-    ::setenv(kKernelLimit, name, 1);
+    ::setenv(base::kKernelLimit, name, 1);
     return is_right() ? 0 : 1;
 }
 

@@ -3,10 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <random>
+#include <string_view>
 #include <vector>
+
+#include "base/kernel_limit.h"
 
 namespace clasp::selection {
 namespace {
@@ -206,6 +211,25 @@ TEST_P(KernelsTest, MaxBitsFindsTheLargestMagnitudeThatCounts) {
         mask[at] = 0;
         EXPECT_LE(kernels_.max_bits(row.data(), mask.data(), n), std::bit_cast<std::uint32_t>(1.0F));
     }
+}
+
+// In a process of its own, which inherits the limit: the tables are found once, before any test.
+void expect_fastest(const char* limit, std::string_view fastest) {
+    ::setenv(base::kKernelLimit, limit, 1);
+    EXPECT_EXIT(std::exit(active_kernels().name == fastest ? 0 : 1), ::testing::ExitedWithCode(0), "")
+        << limit;
+    ::unsetenv(base::kKernelLimit);
+}
+
+TEST(KernelsDeathTest, TheEnvironmentLimitsThem) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const auto tables = usable_kernels();
+    const bool has_avx2 =
+        std::any_of(tables.begin(), tables.end(), [](const Kernels* table) { return table->name == "avx2"; });
+    expect_fastest("scalar", "scalar");
+    expect_fastest("avx2", has_avx2 ? "avx2" : tables.back()->name);
+    expect_fastest("vnni256", has_avx2 ? "avx2" : tables.back()->name);
+    expect_fastest("avx512", tables.back()->name);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, KernelsTest,

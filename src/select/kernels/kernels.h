@@ -79,7 +79,7 @@ struct Kernels {
     std::uint32_t (*max_bits)(const float* row, const std::uint32_t* mask, std::size_t n);
 };
 
-// The fastest table this processor can run, or the forced one.
+// The fastest table this processor can run (base/kernel_limit.h), or the forced one.
 const Kernels& active_kernels();
 
 // Every table this processor can run, slowest (scalar) first.
