@@ -11,6 +11,7 @@
 #include "ggml-alloc.h"
 #include "ggml-backend.h"
 #include "model/backend.h"
+#include "model/quant_kernel.h"
 
 namespace clasp::model {
 namespace {
@@ -196,6 +197,43 @@ TEST_P(QuantType, EveryKernelEqualsTheScalarOneBitForBit) {
         }
     }
 }
+
+#ifdef __x86_64__
+// A processor with AVX-VNNI and AVX-512 runs the first of the two encodings only, unless it is asked.
+TEST_P(QuantType, BothEncodingsOfVnniEqualTheScalarKernel) {
+    const bool has_avx512 =
+        __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
+        __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vnni") != 0;
+    std::vector<quant::Kernel> encodings;
+    if (has_avx_vnni()) encodings.push_back(quant::avxvnni_kernel(*find_quant_format(type())));
+    if (has_avx512) encodings.push_back(quant::avx512vl_kernel(*find_quant_format(type())));
+    if (encodings.empty()) GTEST_SKIP() << "this processor has neither";
+    for (const std::size_t n_rows : {std::size_t{1}, std::size_t{7}, std::size_t{75}}) {
+        const Product shape = {kQuantChunk, kQuantPanel, n_rows};
+        const Weights weights = random_weights(type(), shape);
+        const Rounded rounded =
+            round_rows(random_floats(shape.n_inputs * shape.n_rows, 3), shape, kind_of(type()));
+        const auto* chunk = reinterpret_cast<const std::uint8_t*>(weights.matrix->packed().data());
+        const std::vector<float> zeros(n_rows * kQuantPanel, 0.0F);
+        const auto sums = [&](const auto& multiply, const std::uint8_t* from) {
+            std::vector<float> result = zeros;
+            multiply(from, kQuantChunkBlocks, rounded.rows.values(0, 0), rounded.rows.facts(0, 0), n_rows,
+                     result.data());
+            return result;
+        };
+        const std::vector<float> wanted =
+            sums(quant::scalar_kernel(*find_quant_format(type())).multiply_packed, chunk);
+        EXPECT_NE(wanted, zeros);
+        for (const quant::Kernel& kernel : encodings) {
+            EXPECT_EQ(sums(kernel.multiply_packed, chunk), wanted) << n_rows;
+            if (kernel.unpack == nullptr) continue;
+            alignas(64) std::uint8_t unpacked[quant::kUnpackedBytes];
+            kernel.unpack(chunk, kQuantChunkBlocks, unpacked);
+            EXPECT_EQ(sums(kernel.multiply, unpacked), wanted) << n_rows;
+        }
+    }
+}
+#endif
 
 TEST_P(QuantType, PartsAndOtherRowsChangeNoBit) {
     const Product shape = {512, 100, 11};
