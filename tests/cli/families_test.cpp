@@ -10,12 +10,17 @@
 #include <utility>
 #include <vector>
 
+#include "base/npy.h"
 #include "clasp/clasp_engine.h"
+#include "clasp/engine.h"
 #include "clasp/image.h"
 #include "model/mtmd_library.h"
+#include "model/quant_matrix.h"
 #include "run_program.h"
 #include "support/family_files.h"
 #include "support/json.h"
+#include "support/paths.h"
+#include "support/random_llama.h"
 
 namespace clasp::cli {
 namespace {
@@ -194,6 +199,45 @@ TEST_P(QwenCommands, ACalibrationsRowsSeeTheSamePictures) {
 }
 INSTANTIATE_TEST_SUITE_P(Qwen, QwenCommands, testing::Values("Qwen25Vl"),
                          [](const auto& family) { return family.param; });
+
+// Sums of Q6_K have another order in ggml's products than in ours, so the logits tell which ran.
+TEST(KernelsOption, NamesWhoseProductsRun) {
+    if (!model::QuantMatrix::is_fast()) GTEST_SKIP() << "this processor has no kernels of ours";
+    const std::string base = std::string(test::scratch_dir()) + "/whose-" + std::to_string(::getpid());
+    const std::string text = base + ".gguf";
+    ASSERT_TRUE(test::write_random_llama(text, {.width = 256, .ffn_width = 512, .type = GGML_TYPE_Q6_K}));
+    const auto asked_with = [&](const std::vector<std::string>& more) {
+        const std::string dump = base + ".npy";
+        std::vector<std::string> words = {"ask", "abc",           "-m", text, "-t", "1", "--max-tokens",
+                                          "1",   "--dump-logits", dump};
+        words.insert(words.end(), more.begin(), more.end());
+        const Outcome outcome = run(words);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        const auto logits = base::read_npy(dump);
+        EXPECT_TRUE(logits.ok());
+        fs::remove(dump);
+        return logits.ok() ? logits->to_float32() : std::vector<float>();
+    };
+    const auto logits_of = [&](const std::string& kernels) {
+        const auto engine = Engine::load({.model = text, .kernels = kernels, .n_threads = 1});
+        EXPECT_TRUE(engine.ok()) << engine.status().message();
+        AskRequest request;
+        request.question = "abc";
+        request.generation.max_tokens = 1;
+        request.want_logits = true;
+        const auto answer = (*engine)->ask(request);
+        EXPECT_TRUE(answer.ok()) << answer.status().message();
+        return answer.ok() ? answer->logits : std::vector<float>();
+    };
+    EXPECT_EQ(asked_with({"--kernels", "ggml"}), logits_of("ggml"));
+    EXPECT_EQ(asked_with({"--kernels", "ours"}), logits_of("ours"));
+    EXPECT_EQ(asked_with({}), logits_of("ours"));
+    EXPECT_NE(logits_of("ggml"), logits_of("ours"));
+    const Outcome refused = run({"ask", "abc", "-m", text, "--kernels", "theirs"});
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("--kernels"));
+    fs::remove(text);
+}
 
 INSTANTIATE_TEST_SUITE_P(All, FamilyCommands, testing::ValuesIn(test::family_names()),
                          [](const auto& family) { return family.param; });
