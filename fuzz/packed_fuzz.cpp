@@ -26,7 +26,8 @@ std::string packed(const std::string& key, std::span<const std::byte> bytes, std
     auto file = clasp::base::AtomicFile::create(path);
     require(file.ok());
     const std::array matrices = {bytes.first(cut), bytes.subspan(cut)};
-    require(clasp::model::write_packed(*file, key, matrices, std::atomic<bool>{false}).ok());
+    clasp::model::PackedWriting writing;
+    require(clasp::model::write_packed(*file, key, matrices, writing).ok());
     require(file->commit(clasp::base::Flush::LeaveToSystem).ok());
     auto written = clasp::base::read_file(path, std::size_t{1} << 30U);
     require(written.ok());

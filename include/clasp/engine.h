@@ -45,12 +45,13 @@ struct Progress {
         Load,     // bytes of the two files
         Encode,   // images
         Prefill,  // tokens times decoder layers, by the plan; stages may keep fewer
+        Keep,     // bytes of packed weights, in Engine::finish_keeping() alone
     };
     Phase phase = Phase::Load;
     double done = 0.0;
     double total = 0.0;
 };
-std::string_view phase_name(Progress::Phase phase);  // "load", "encode", "prefill"
+std::string_view phase_name(Progress::Phase phase);  // "load", "encode", "prefill", "keep"
 
 // Called often, on the calling thread; it should return at once. May be empty.
 using ProgressSink = std::function<void(const Progress& progress)>;
@@ -62,7 +63,8 @@ struct EngineOptions {
     std::string mmproj = {};  // vision GGUF; empty: no pictures, questions in text alone
     // How the vision tower's matrices are kept: "auto" (i16 where that is fast, else file), "file" (as
     // stored; needed for llama.cpp's numbers to the bit), "i16" (16-bit integers, about as exact as f16 and
-    // faster, CPU only), "f32", "f16", "bf16", "q8_0", "q4_0".
+    // faster, CPU only), "q8" (8-bit integers with a scale per 32, activations too: half the memory and
+    // faster where the processor has VNNI, but less exact), "f32", "f16", "bf16", "q4_0".
     std::string vision_weights = "auto";
     // Whose products the decoder runs on the CPU: "ours" (on integers, in layouts of our own, where the
     // processor has kernels for them and the weights a type that they know), or "ggml" (llama.cpp's, needed
@@ -422,6 +424,12 @@ class Engine {
     // where it has them, those of LLaVA mapped by depth where not.
     [[nodiscard]] const Policy& policy() const;
     Result<Answer> ask(const AskRequest& request) const;
+
+    // Waits for the weights that load() packed to be where the next start finds them
+    // (EngineOptions::packed); nothing to wait for is fine, and what else prevents it is a warning. The
+    // destructor waits for a few seconds only, then gives the file up. What takes no time is not reported.
+    // Both may be empty or null. Error: Code::Cancelled, and the next start packs them again.
+    Status finish_keeping(const ProgressSink& on_progress, const std::atomic<bool>* cancel) const;
 
     // For those inside the library who let several requests take turns (src/engine/ask_run.h).
     [[nodiscard]] const engine::EngineState& state() const;

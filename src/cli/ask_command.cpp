@@ -133,6 +133,35 @@ Status write_files(const Arguments& arguments, const AskRequest& request, const 
     return ok_status();
 }
 
+void print_answer(const Arguments& arguments, const Answer& answer, const std::string& model_name,
+                  Console& console) {
+    if (arguments.flag("json")) {
+        Json json = request::answer_json(answer, model_name);
+        json["cache"] = cache_json(answer);
+        const bool keeps = arguments.is_given("cache") && answer.tokens.visual > 0;
+        json["cache_prefix"] = keeps ? Json(has_prefix(answer) ? "hit" : "miss") : Json(nullptr);
+        write_json(console, json);
+        console.out << std::flush;  // what follows may take a while
+    } else {
+        console.answers() << '\n' << std::flush;
+        for (const std::string& note : answer.notes) console.err << "note: " << base::printable(note) << '\n';
+        if (arguments.is_given("cache")) print_cache(answer, console);
+        print_summary(answer, console);
+        console.err << std::flush;
+    }
+}
+
+Status answer_question(const Arguments& arguments, const Engine& engine, const AskRequest& request,
+                       const std::string& model_name, AskProgress& progress, Console& console) {
+    CLASP_ASSIGN_OR_RETURN(const Answer answer, engine.ask(request));
+    progress.clear();
+    print_answer(arguments, answer, model_name, console);
+    CLASP_RETURN_IF_ERROR(write_files(arguments, request, answer, model_name));
+    if (answer.stopped == Stopped::Cancelled)
+        return {Code::Cancelled, "stopped before the answer was complete"};
+    return ok_status();
+}
+
 Status run(const Arguments& arguments, Console& console) {
     CLASP_ASSIGN_OR_RETURN(request::Settings settings, read_settings(arguments));
     CLASP_ASSIGN_OR_RETURN(const auto pictures, read_pictures(arguments.positional("IMAGE"), console));
@@ -162,25 +191,8 @@ Status run(const Arguments& arguments, Console& console) {
     options.cancel = &interrupted();
     CLASP_ASSIGN_OR_RETURN(options.router, read_router_options(arguments, console));
     CLASP_ASSIGN_OR_RETURN(const auto engine, Engine::load(options));
-    CLASP_ASSIGN_OR_RETURN(const Answer answer, engine->ask(request));
-    progress.clear();
-
-    if (as_json) {
-        Json json = request::answer_json(answer, files.name);
-        json["cache"] = cache_json(answer);
-        const bool keeps = arguments.is_given("cache") && answer.tokens.visual > 0;
-        json["cache_prefix"] = keeps ? Json(has_prefix(answer) ? "hit" : "miss") : Json(nullptr);
-        write_json(console, json);
-    } else {
-        console.answers() << '\n' << std::flush;
-        for (const std::string& note : answer.notes) console.err << "note: " << base::printable(note) << '\n';
-        if (arguments.is_given("cache")) print_cache(answer, console);
-        print_summary(answer, console);
-    }
-    CLASP_RETURN_IF_ERROR(write_files(arguments, request, answer, files.name));
-    if (answer.stopped == Stopped::Cancelled)
-        return {Code::Cancelled, "stopped before the answer was complete"};
-    return ok_status();
+    return progress.finish_keeping(
+        *engine, answer_question(arguments, *engine, request, files.name, progress, console));
 }
 
 }  // namespace

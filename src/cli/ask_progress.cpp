@@ -3,6 +3,7 @@
 #include <cmath>
 #include <ostream>
 
+#include "cli/interrupt.h"
 #include "cli/progress_line.h"
 
 namespace clasp::cli {
@@ -18,6 +19,7 @@ std::string_view words_for(Progress::Phase phase) {
         case Progress::Phase::Load: return "loading the model";
         case Progress::Phase::Encode: return "looking at the picture";
         case Progress::Phase::Prefill: return "reading the question";
+        case Progress::Phase::Keep: return "writing packed weights for the next start (Ctrl-C skips)";
     }
     return "";
 }
@@ -48,6 +50,18 @@ void AskProgress::show(const Progress& progress) {
     }
     console_.terminal() << '\r' << line << "\x1b[K" << std::flush;
     is_open_ = true;
+}
+
+Status AskProgress::finish_keeping(const Engine& engine, const Status& outcome) {
+    if (!outcome.ok()) {
+        const std::atomic<bool> at_once{true};
+        static_cast<void>(engine.finish_keeping({}, &at_once));
+        return outcome;
+    }
+    const Status kept = engine.finish_keeping(sink(), &interrupted());
+    clear();
+    if (kept.ok()) return kept;
+    return {kept.code(), "stopped before the packed weights were written; the next start packs them again"};
 }
 
 void AskProgress::clear() {

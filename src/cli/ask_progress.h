@@ -1,5 +1,5 @@
 // What ask does before the first word, as one line on a terminal that vanishes: loading, encoding, reading
-// the prompt, each with the time that is left.
+// the prompt, each with the time that is left; and what it does after the last one.
 #pragma once
 
 #include <chrono>
@@ -21,6 +21,9 @@ class AskProgress {
     [[nodiscard]] ProgressSink sink();
     // Takes the line away; to be called before anything else is written.
     void clear();
+    // The end of a command that loaded a model: its packed weights are written for the next start, unless the
+    // command failed, whose message comes first, or Ctrl-C says that they need not be.
+    Status finish_keeping(const Engine& engine, const Status& outcome);
 
    private:
     using Clock = std::chrono::steady_clock;

@@ -155,7 +155,7 @@ Status run(const Arguments& arguments, Console& console) {
     for (const std::string& path : arguments.positional("IMAGE"))
         images.push_back({.path = path, .bytes = {}});
     session.show_next(std::move(images));
-    return talk(session, console);
+    return progress.finish_keeping(*engine, talk(session, console));
 }
 
 }  // namespace

@@ -185,6 +185,23 @@ const Policy& Engine::policy() const {
     return state_->usual.policy;
 }
 
+Status Engine::finish_keeping(const ProgressSink& on_progress, const std::atomic<bool>* cancel) const {
+    model::RepackedWeights* const repacked = state_->text->repacked();
+    if (repacked == nullptr) return ok_status();
+    std::optional<PhaseReport> report;
+    const auto n_bytes = static_cast<double>(repacked->bytes());
+    model::LoadWatch watch;
+    watch.cancel = cancel;
+    watch.on_progress = [&](double share) {
+        if (!on_progress) return;
+        if (!report) report.emplace(on_progress, Progress::Phase::Keep, n_bytes);
+        report->at(share * n_bytes);
+    };
+    CLASP_RETURN_IF_ERROR(repacked->wait_until_kept(watch));
+    if (report) report->finish();
+    return ok_status();
+}
+
 const engine::EngineState& Engine::state() const {
     return *state_;
 }

@@ -9,6 +9,7 @@ std::string_view phase_name(Progress::Phase phase) {
         case Progress::Phase::Load: return "load";
         case Progress::Phase::Encode: return "encode";
         case Progress::Phase::Prefill: return "prefill";
+        case Progress::Phase::Keep: return "keep";
     }
     return "";
 }

@@ -175,23 +175,24 @@ Result<PackedFile> PackedFile::open(const std::string& path, const PackedKey& ke
 }
 
 Status write_packed(base::AtomicFile& file, const PackedKey& key,
-                    std::span<const std::span<const std::byte>> matrices, const std::atomic<bool>& stop) {
+                    std::span<const std::span<const std::byte>> matrices, PackedWriting& writing) {
     PackedSizes sizes;
     for (const auto& matrix : matrices) sizes.push_back(matrix.size());
     const std::vector<PackedPiece> pieces = pieces_of(sizes);
     Status stopped = {Code::Cancelled, "cancelled"};
     std::vector<std::uint64_t> checksums;
     for (const PackedPiece& piece : pieces) {
-        if (stop) return stopped;
+        if (writing.stop) return stopped;
         checksums.push_back(checksum(matrices[piece.matrix].subspan(piece.begin, piece.size)));
     }
     std::string head = head_of(key, packed_offsets(sizes).back(), checksums);
     head.resize(rounded_up(head.size(), kPackedPage), '\0');
     CLASP_RETURN_IF_ERROR(file.append(head));
     for (const PackedPiece& piece : pieces) {
-        if (stop) return stopped;
+        if (writing.stop) return stopped;
         CLASP_RETURN_IF_ERROR(
             file.append(base::as_text(matrices[piece.matrix].subspan(piece.begin, piece.size))));
+        writing.n_bytes += piece.size;
         const std::size_t end = piece.begin + piece.size;
         if (end < sizes[piece.matrix]) continue;
         CLASP_RETURN_IF_ERROR(file.append(std::string(rounded_up(end, kPackedAlignment) - end, '\0')));

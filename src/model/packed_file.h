@@ -64,8 +64,14 @@ class PackedFile {
 Result<std::size_t> check_packed(std::span<const std::byte> file, const PackedKey& key,
                                  const PackedSizes& sizes, ThreadPool* pool, const LoadWatch* watch);
 
-// Writes a whole file; `stop`, set from any thread, ends it early with cancelled. The file is not committed.
+// A file that one thread writes and others watch.
+struct PackedWriting {
+    std::atomic<bool> stop{false};        // ends it early with cancelled
+    std::atomic<std::size_t> n_bytes{0};  // of matrices, written so far
+};
+
+// Writes a whole file, which is not committed.
 Status write_packed(base::AtomicFile& file, const PackedKey& key,
-                    std::span<const std::span<const std::byte>> matrices, const std::atomic<bool>& stop);
+                    std::span<const std::span<const std::byte>> matrices, PackedWriting& writing);
 
 }  // namespace clasp::model

@@ -21,7 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr base::CacheFormat kPackedFormat = {kPackedSuffix, kPackedMagic};
-constexpr std::chrono::seconds kPatience{8};
+// How often whoever waits looks.
+constexpr std::chrono::milliseconds kGlance{100};
 
 struct KeptFile {
     fs::path path;
@@ -60,10 +61,14 @@ PackedStore::~PackedStore() {
     if (!writer_.joinable()) return;
     {
         std::unique_lock lock(mutex_);
-        ended_.wait_for(lock, kPatience, [this] { return has_ended_; });
+        ended_.wait_for(lock, folder_.patience, [this] { return has_ended_; });
     }
-    stop_ = true;
-    wait();
+    writing_.stop = true;
+    if (end().ok()) return;
+    log(log_, LogLevel::Warning,
+        "the packed weights are not kept for the next start: writing them takes longer than the end of this "
+        "program waits, " +
+            base::format_number(std::chrono::duration<double>(folder_.patience).count(), 1) + " s");
 }
 
 bool PackedStore::takes(const PackedSizes& sizes) const {
@@ -127,11 +132,12 @@ Status PackedStore::begin(std::vector<std::span<const std::byte>> matrices) {
     CLASP_RETURN_IF_ERROR(make_room(n_bytes));
     CLASP_ASSIGN_OR_RETURN(base::AtomicFile file, base::AtomicFile::create(path()));
     has_ended_ = false;
+    n_bytes_ = n_bytes;
     try {
         writer_ = std::thread([this, file = std::move(file), matrices = std::move(matrices)]() mutable {
             // Answers come first.
             ::setpriority(PRIO_PROCESS, 0, 19);
-            Status outcome = write_packed(file, key_, matrices, stop_);
+            Status outcome = write_packed(file, key_, matrices, writing_);
             // A file that a power cut tore does not pass its checksums, so nobody waits for the disk.
             if (outcome.ok()) outcome = file.commit(base::Flush::LeaveToSystem);
             const std::lock_guard lock(mutex_);
@@ -153,16 +159,30 @@ void PackedStore::keep(std::vector<std::span<const std::byte>> matrices) {
     Status begun = begin(std::move(matrices));
     if (begun.ok()) return;
     outcome_ = std::move(begun);
-    wait();
+    static_cast<void>(end());
 }
 
-void PackedStore::wait() {
-    if (writer_.joinable()) writer_.join();
-    if (!outcome_.ok() && outcome_.code() != Code::Cancelled) {
-        log(log_, LogLevel::Warning,
-            "the packed weights are not kept for the next start: " + std::string(outcome_.message()));
+Status PackedStore::wait(const LoadWatch& watch) {
+    std::unique_lock lock(mutex_);
+    while (!has_ended_) {
+        if (watch.is_cancelled()) writing_.stop = true;
+        if (ended_.wait_for(lock, kGlance, [this] { return has_ended_; })) break;
+        lock.unlock();
+        watch.tell(static_cast<double>(writing_.n_bytes) /
+                   static_cast<double>(std::max(n_bytes_, std::size_t{1})));
+        lock.lock();
     }
-    outcome_ = ok_status();
+    lock.unlock();
+    return end();
+}
+
+Status PackedStore::end() {
+    if (writer_.joinable()) writer_.join();
+    Status outcome = std::exchange(outcome_, ok_status());
+    if (outcome.ok() || outcome.code() == Code::Cancelled) return outcome;
+    log(log_, LogLevel::Warning,
+        "the packed weights are not kept for the next start: " + std::string(outcome.message()));
+    return ok_status();
 }
 
 }  // namespace clasp::model

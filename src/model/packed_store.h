@@ -2,7 +2,7 @@
 // first answers.
 #pragma once
 
-#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
@@ -23,12 +23,15 @@ struct PackedFolder {
     std::size_t min_bytes = std::size_t{256} << 20U;
     // Bytes of all files in the folder; those that were not used for longest make room.
     std::size_t max_bytes = std::size_t{32} << 30U;
+    // How long the end of a program that waits for nothing waits for a file that is being written.
+    std::chrono::milliseconds patience = std::chrono::seconds(8);
 };
 
 class PackedStore {
    public:
     PackedStore(PackedFolder folder, PackedKey key, LogSink log);
-    // A file that is being written has two more seconds; then it is given up.
+    // A file that is being written is waited for as long as the folder says; then it is given up, with a
+    // warning.
     ~PackedStore();
     PackedStore(const PackedStore&) = delete;
     PackedStore& operator=(const PackedStore&) = delete;
@@ -40,19 +43,23 @@ class PackedStore {
     // Begins to write matrices on a thread of its own. They must stay as they are until this object is gone.
     // What prevents it is a warning, at once or at the end.
     void keep(std::vector<std::span<const std::byte>> matrices);
-    // Until they are written, or cannot be.
-    void wait();
+    // Until they are written, or cannot be, which is a warning. The watch hears how far they are every now
+    // and then. Error: cancelled, and nothing is left of the file.
+    Status wait(const LoadWatch& watch);
 
    private:
     [[nodiscard]] bool takes(const PackedSizes& sizes) const;
     [[nodiscard]] std::string path() const;
     [[nodiscard]] Status make_room(std::size_t n_bytes) const;
     Status begin(std::vector<std::span<const std::byte>> matrices);
+    // Ends the thread that writes and says what it has to say, but for being cancelled.
+    Status end();
 
     PackedFolder folder_;
     PackedKey key_;
     LogSink log_;
-    std::atomic<bool> stop_{false};
+    PackedWriting writing_;
+    std::size_t n_bytes_ = 0;  // of what is being written
     std::mutex mutex_;
     std::condition_variable ended_;
     bool has_ended_ = true;

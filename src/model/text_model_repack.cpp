@@ -225,8 +225,8 @@ bool RepackedWeights::is_mapped() const {
     return state_->file.has_value();
 }
 
-void RepackedWeights::wait_until_kept() {
-    state_->store.wait();
+Status RepackedWeights::wait_until_kept(const LoadWatch& watch) {
+    return state_->store.wait(watch);
 }
 
 }  // namespace clasp::model

@@ -51,8 +51,8 @@ class RepackedWeights {
     [[nodiscard]] std::size_t bytes() const;
     // Ours came from the folder.
     [[nodiscard]] bool is_mapped() const;
-    // Until they are there, or cannot be; whoever does not wait may leave before they are.
-    void wait_until_kept();
+    // Until they are there, or cannot be; whoever does not wait may leave before they are. Error: cancelled.
+    Status wait_until_kept(const LoadWatch& watch = {});
 
    private:
     struct State;

@@ -64,7 +64,7 @@ class PackedWeights : public testing::Test {
         const auto model = model::TextModel::load(path_, *compute, {.packed = std::move(folder), .log = log});
         EXPECT_TRUE(model.ok()) << model.status().message();
         if (!model.ok()) return loaded;
-        (*model)->repacked()->wait_until_kept();
+        EXPECT_TRUE((*model)->repacked()->wait_until_kept().ok());
         loaded.is_mapped = (*model)->repacked()->is_mapped();
         const test::DecoderCase prompt(**model, {4, 7}, {40});
         auto executor = Executor::create(*model);
@@ -192,6 +192,13 @@ TEST_F(PackedWeights, TheEngineKeepsThemWhereItIsToldAndClearingRemovesThem) {
     EXPECT_FALSE(fs::exists(folder_));
     load_engine(folder_);
     EXPECT_EQ(files().size(), 1U) << "an engine that ends at once finishes a small file";
+    fs::remove(only_file());
+    const auto engine = Engine::load({.model = path_, .n_threads = 1, .use_gpu = false, .packed = folder_});
+    ASSERT_TRUE(engine.ok());
+    const std::atomic<bool> cancel{false};
+    EXPECT_TRUE((*engine)->finish_keeping({}, &cancel).ok());
+    EXPECT_EQ(files().size(), 1U) << "while the engine lives";
+    EXPECT_TRUE((*engine)->finish_keeping({}, nullptr).ok()) << "nothing is left to write";
     const auto removed = clear_cache(folder_);
     ASSERT_TRUE(removed.ok());
     EXPECT_EQ(removed->size(), 1U);

@@ -37,11 +37,12 @@ class PackedFileTest : public testing::Test {
     void TearDown() override { std::filesystem::remove(path_); }
 
     Status write(bool is_stopped) {
-        const std::atomic<bool> stop{is_stopped};
+        PackedWriting writing;
+        writing.stop = is_stopped;
         const std::vector<std::span<const std::byte>> matrices(matrices_.begin(), matrices_.end());
         auto file = base::AtomicFile::create(path_);
         if (!file.ok()) return file.status();
-        const Status written = write_packed(*file, key_, matrices, stop);
+        const Status written = write_packed(*file, key_, matrices, writing);
         return written.ok() ? file->commit() : written;
     }
     [[nodiscard]] std::string refusal(std::string_view bytes) const {
