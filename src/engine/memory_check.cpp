@@ -27,11 +27,15 @@ std::size_t repacked_bytes(const base::MappedFile& file, const model::Compute& c
     return reader.ok() ? model::repacked_bytes(compute, *reader, kernels) : 0;
 }
 
-// A lower bound: matrices are kept in two bytes or fewer.
+// A lower bound: matrices are kept in two bytes a number or fewer, those of 8 and 4 bits with two more for
+// every 32, and what has no blocks takes more.
 std::size_t vision_bytes(const base::MappedFile& file, model::VisionWeights weights) {
-    if (weights == model::VisionWeights::Q8_0 || weights == model::VisionWeights::Q4_0) return 0;
     const auto info = model::inspect_vision(file.bytes());
-    return info.ok() ? std::min(file.bytes().size(), 2 * info->n_parameters) : 0;
+    if (!info.ok()) return 0;
+    std::size_t block_bytes = 64;
+    if (weights == model::VisionWeights::Q8) block_bytes = 34;
+    if (weights == model::VisionWeights::Q4_0) block_bytes = 18;
+    return std::min(file.bytes().size(), info->n_parameters * block_bytes / 32);
 }
 
 // "MemAvailable:   1234 kB" of /proc/meminfo, in bytes.

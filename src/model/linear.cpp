@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 
+#include "model/quant_nodes.h"
+
 namespace clasp::model {
 
 namespace {
@@ -65,6 +67,11 @@ ggml_tensor* activate(ggml_context* context, ggml_tensor* x, LinearActivation ac
 
 ggml_tensor* build_linear(ggml_context* context, const Linear& linear, ggml_tensor* x,
                           LinearActivation activation) {
+    if (linear.quant != nullptr) {
+        ggml_tensor* rows = build_quant_rows(context, x, linear.quant->format());
+        return activate(context, build_quant_product(context, *linear.quant, rows, x->ne[1], linear.bias),
+                        activation);
+    }
     if (linear.packed == nullptr) {
         ggml_tensor* y = ggml_mul_mat(context, linear.weight, x);
         if (linear.bias != nullptr) {

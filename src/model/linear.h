@@ -5,14 +5,19 @@
 
 #include "ggml.h"
 #include "model/packed_matrix.h"
+#include "model/quant_matrix.h"
 
 namespace clasp::model {
 
-// A matrix with its bias, borrowed from whoever loaded them. Exactly one of weight and packed is set.
+// A matrix with its bias, borrowed from whoever loaded them. Exactly one of its three forms is set.
 struct Linear {
     ggml_tensor* weight = nullptr;         // [inputs, outputs]
-    const PackedMatrix* packed = nullptr;  // CPU only
+    const PackedMatrix* packed = nullptr;  // 16-bit integers; CPU only
+    const QuantMatrix* quant = nullptr;    // 8-bit integers, inputs too; CPU only
     ggml_tensor* bias = nullptr;           // as many values as outputs, float32; null: none
+
+    // Multiplied on the CPU by kernels of our own.
+    [[nodiscard]] bool is_ours() const { return weight == nullptr; }
 };
 
 enum class LinearActivation : std::uint8_t { None, QuickGelu, Gelu, TanhGelu, Silu };

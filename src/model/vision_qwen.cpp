@@ -319,8 +319,7 @@ QwenRows QwenTower::lay_out(ggml_context* context, const PieceShape& shape,
 }
 
 bool QwenTower::uses_kernel(const QwenBlock& block, const QwenRows::Segments& segments, Compat compat) const {
-    return compat == Compat::Original && block.qkv.packed != nullptr &&
-           takes_segments(attention_, segments.bounds);
+    return compat == Compat::Original && block.qkv.is_ours() && takes_segments(attention_, segments.bounds);
 }
 
 QwenAttention QwenTower::attention(ggml_context* context, const QwenBlock& block, ggml_tensor* x,

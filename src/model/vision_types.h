@@ -130,13 +130,14 @@ enum class VisionWeights : std::uint8_t {
     F32,
     F16,
     BF16,
-    Q8_0,
+    Q8,    // 8-bit integers (quant_matrix.h, Q8_0), activations too; on a GPU ggml's product of the same
+           // weights
     Q4_0,  // repacked where the processor has kernels for it
 };
 
 inline constexpr std::array kAllVisionWeights = {
-    VisionWeights::Auto, VisionWeights::File, VisionWeights::I16,  VisionWeights::F32,
-    VisionWeights::F16,  VisionWeights::BF16, VisionWeights::Q8_0, VisionWeights::Q4_0};
+    VisionWeights::Auto, VisionWeights::File, VisionWeights::I16, VisionWeights::F32,
+    VisionWeights::F16,  VisionWeights::BF16, VisionWeights::Q8,  VisionWeights::Q4_0};
 
 std::string_view vision_weights_name(VisionWeights weights);  // "auto", "file", "i16", ...
 

@@ -54,7 +54,7 @@ std::optional<ggml_type> wanted_type(VisionWeights format) {
         case VisionWeights::F32: return GGML_TYPE_F32;
         case VisionWeights::F16: return GGML_TYPE_F16;
         case VisionWeights::BF16: return GGML_TYPE_BF16;
-        case VisionWeights::Q8_0: return GGML_TYPE_Q8_0;
+        case VisionWeights::Q8: return GGML_TYPE_Q8_0;
         case VisionWeights::Q4_0: return GGML_TYPE_Q4_0;
     }
     return std::nullopt;
@@ -138,6 +138,12 @@ bool is_packed(const WeightSpec& spec, VisionWeights format) {
                               static_cast<std::size_t>(row_count(spec)));
 }
 
+// Kept as the decoder's Q8_0 matrices are; where their kernels do not run, ggml multiplies the same weights.
+bool is_quant(const WeightSpec& spec, ggml_type type, VisionWeights format, const Compute& compute) {
+    return format == VisionWeights::Q8 && spec.use == WeightSpec::Use::Matrix && type == GGML_TYPE_Q8_0 &&
+           QuantMatrix::is_fast() && !compute.has_gpu();
+}
+
 // What Auto means here; I16 runs on the CPU only.
 Result<VisionWeights> resolve(VisionWeights format, const Compute& compute) {
     if (format == VisionWeights::Auto) {
@@ -167,8 +173,8 @@ ggml_backend_buffer_type_t choose_buffer_type(const Compute& compute, const Weig
 }  // namespace
 
 std::string_view vision_weights_name(VisionWeights weights) {
-    constexpr std::array<std::string_view, 8> kNames = {"auto", "file", "i16",  "f32",
-                                                        "f16",  "bf16", "q8_0", "q4_0"};
+    constexpr std::array<std::string_view, 8> kNames = {"auto", "file", "i16", "f32",
+                                                        "f16",  "bf16", "q8",  "q4_0"};
     return kNames[static_cast<std::size_t>(weights)];
 }
 
@@ -208,6 +214,7 @@ Result<std::unique_ptr<WeightStore>> WeightStore::load(const GgufReader& reader,
     store->format_ = format;
     std::vector<ggml_tensor*> tensors(specs.size(), nullptr);
     std::vector<PackedMatrix*> packed(specs.size(), nullptr);
+    std::vector<QuantMatrix*> quant(specs.size(), nullptr);
     std::vector<ggml_type> types(specs.size());
     std::map<ggml_backend_buffer_type_t, std::vector<std::size_t>> by_buffer_type;
     for (std::size_t i = 0; i < specs.size(); ++i) {
@@ -221,6 +228,15 @@ Result<std::unique_ptr<WeightStore>> WeightStore::load(const GgufReader& reader,
             continue;
         }
         types[i] = memory_type(reader, spec, format);
+        if (is_quant(spec, types[i], format, compute)) {
+            auto matrix = QuantMatrix::create(*find_quant_format(types[i]),
+                                              static_cast<std::size_t>(stored_width(spec)),
+                                              static_cast<std::size_t>(row_count(spec)));
+            if (matrix == nullptr) return Status(Code::OutOfMemory, "no memory for the vision weights");
+            quant[i] = matrix.get();
+            store->quant_.emplace(spec.name, std::move(matrix));
+            continue;
+        }
         const auto type = wanted_type(format);
         const bool is_refused = format == VisionWeights::I16 || (type && types[i] != *type);
         if (spec.use == WeightSpec::Use::Matrix && !spec.type && is_refused) {
@@ -263,7 +279,11 @@ Result<std::unique_ptr<WeightStore>> WeightStore::load(const GgufReader& reader,
                              [&](std::size_t row, const float* values) { packed[i]->set_row(row, values); });
             } else {
                 const std::vector<std::byte> data = convert(reader, specs[i], types[i]);
-                ggml_backend_tensor_set(tensors[i], data.data(), 0, data.size());
+                if (quant[i] != nullptr) {
+                    quant[i]->pack(data.data(), 0, quant[i]->n_panels());
+                } else {
+                    ggml_backend_tensor_set(tensors[i], data.data(), 0, data.size());
+                }
             }
         } catch (const std::bad_alloc&) {
             out_of_memory = true;
@@ -287,9 +307,11 @@ ggml_tensor* WeightStore::get(std::string_view name) const {
 }
 
 Linear WeightStore::linear(const std::string& weight) const {
-    const auto it = packed_.find(weight);
-    if (it != packed_.end()) return {.weight = nullptr, .packed = it->second.get(), .bias = nullptr};
-    return {.weight = get(weight), .packed = nullptr, .bias = nullptr};
+    const auto packed = packed_.find(weight);
+    if (packed != packed_.end()) return {.packed = packed->second.get()};
+    const auto quant = quant_.find(weight);
+    if (quant != quant_.end()) return {.quant = quant->second.get()};
+    return {.weight = get(weight)};
 }
 
 Linear WeightStore::linear(const std::string& weight, const std::string& bias) const {

@@ -19,6 +19,7 @@
 #include "model/linear.h"
 #include "model/load_watch.h"
 #include "model/packed_matrix.h"
+#include "model/quant_matrix.h"
 #include "model/vision_types.h"
 
 namespace clasp::model {
@@ -56,7 +57,7 @@ class WeightStore {
     WeightStore& operator=(const WeightStore&) = delete;
 
     [[nodiscard]] bool has(const std::string& name) const {
-        return tensors_.contains(name) || packed_.contains(name);
+        return tensors_.contains(name) || packed_.contains(name) || quant_.contains(name);
     }
     // A name that no spec has, or that is a matrix kept as integers, is a bug.
     [[nodiscard]] ggml_tensor* get(std::string_view name) const;
@@ -74,6 +75,7 @@ class WeightStore {
     std::vector<ggml_backend_buffer_t> buffers_;
     std::unordered_map<std::string, ggml_tensor*> tensors_;
     std::unordered_map<std::string, std::unique_ptr<PackedMatrix>> packed_;
+    std::unordered_map<std::string, std::unique_ptr<QuantMatrix>> quant_;
 };
 
 }  // namespace clasp::model

@@ -147,7 +147,7 @@ ggml_tensor* Vit::attend_over_time(ggml_context* context, const TimePart& part, 
     ggml_tensor* normed = norm(context, by_place, part.norm, part.norm_bias, false);
     ggml_tensor* qkv = build_linear(context, part.qkv, normed);
     ggml_tensor* mixed = nullptr;
-    if (part.qkv.packed != nullptr && takes_segments(attention_, run.place_bounds)) {
+    if (part.qkv.is_ours() && takes_segments(attention_, run.place_bounds)) {
         mixed =
             build_segment_attention(context, attention_, qkv, qkv, run.held_place_bounds, run.place_bounds);
     } else {
@@ -210,8 +210,8 @@ Vit::Attention Vit::attention(ggml_context* context, const Block& block, ggml_te
 
 ggml_tensor* Vit::attend(ggml_context* context, const Block& block, const Attention& parts, ggml_tensor* x,
                          const Run& run) const {
-    const bool is_packed = block.qkv.packed != nullptr && run.compat == Compat::Original;
-    const bool may_run = is_packed && run.bias == nullptr;
+    const bool is_ours = block.qkv.is_ours() && run.compat == Compat::Original;
+    const bool may_run = is_ours && run.bias == nullptr;
     ggml_tensor* mixed = nullptr;
     if (may_run && run.n_frames > 1 && takes_segments(attention_, run.frame_bounds)) {
         mixed = build_segment_attention(context, attention_, parts.all, parts.all, run.held_frame_bounds,

@@ -241,7 +241,7 @@ std::vector<Row> engine_rows() {
           .fallback = "auto",
           .help = "how the vision tower's matrices are kept",
           .group = OptionGroup::Performance,
-          .choices = {"auto", "file", "i16", "f32", "f16", "bf16", "q8_0", "q4_0"}},
+          .choices = {"auto", "file", "i16", "f32", "f16", "bf16", "q8", "q4_0"}},
          [](Settings& s, const Value& value) {
              s.engine.vision_weights = value.text;
              return ok_status();

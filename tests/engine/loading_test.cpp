@@ -53,6 +53,28 @@ TEST(Memory, WhatCannotFitIsRefusedWithNumbers) {
     EXPECT_GT(memory_room().total_bytes, 0U);
 }
 
+TEST(Memory, TheVisionTowersShareFollowsItsBits) {
+    const std::string vision = scratch("-need.gguf");
+    test::MmprojSpec spec;
+    spec.matrix_type = GGML_TYPE_F32;
+    {
+        std::ofstream out(vision, std::ios::binary);
+        test::write_random_mmproj(spec, out);
+    }
+    const auto compute = model::Compute::create({.n_threads = 1, .use_gpu = false});
+    ASSERT_TRUE(compute.ok());
+    const auto need = [&](model::VisionWeights weights) {
+        return memory_need("", vision, weights, model::DecoderKernels::Ours, **compute).kept_bytes;
+    };
+    const std::size_t sixteen = need(model::VisionWeights::I16);
+    EXPECT_GT(sixteen, 0U);
+    EXPECT_NEAR(static_cast<double>(need(model::VisionWeights::Q8)), static_cast<double>(sixteen) * 34 / 64,
+                1.0);
+    EXPECT_NEAR(static_cast<double>(need(model::VisionWeights::Q4_0)), static_cast<double>(sixteen) * 18 / 64,
+                1.0);
+    fs::remove(vision);
+}
+
 TEST(ContentIdentity, EveryByteCounts) {
     std::vector<std::byte> bytes(std::size_t{9} << 20U, std::byte{7});
     ThreadPool pool(3);
@@ -88,9 +110,13 @@ TEST(Cache, FeaturesOfAnotherGridAreEncodedAgain) {
     request.vanilla = true;
     request.generation.max_tokens = 1;
     request.want_logits = true;
-    const auto ask = [&] {
-        auto engine = Engine::load(
-            {.model = text, .mmproj = vision, .n_threads = 1, .use_gpu = false, .cache_dir = cache.string()});
+    const auto ask = [&](const std::string& weights = "auto") {
+        auto engine = Engine::load({.model = text,
+                                    .mmproj = vision,
+                                    .vision_weights = weights,
+                                    .n_threads = 1,
+                                    .use_gpu = false,
+                                    .cache_dir = cache.string()});
         EXPECT_TRUE(engine.ok()) << engine.status().message();
         auto answer = (*engine)->ask(request);
         EXPECT_TRUE(answer.ok()) << answer.status().message();
@@ -118,6 +144,11 @@ TEST(Cache, FeaturesOfAnotherGridAreEncodedAgain) {
     const Answer mended = ask();
     EXPECT_EQ(mended.timings.encode_ms, 0.0) << "the file was replaced";
     EXPECT_EQ(mended.logits, fresh.logits);
+
+    // Features are those of a tower and of how its weights are kept.
+    EXPECT_GT(ask("q8").timings.encode_ms, 0.0);
+    EXPECT_EQ(ask("q8").timings.encode_ms, 0.0);
+    EXPECT_EQ(ask().timings.encode_ms, 0.0) << "both are kept";
     fs::remove_all(cache);
     fs::remove(text);
     fs::remove(vision);

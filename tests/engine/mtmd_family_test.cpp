@@ -264,8 +264,7 @@ TEST_F(MtmdFamily, SaysWhatItIs) {
     EXPECT_TRUE(info->is_supported);
     EXPECT_THAT(inspect_picture(vision_path(), {64, 64}).status().message(),
                 HasSubstr("known only when both files of the model are loaded"));
-    const auto loaded =
-        Engine::load({.model = text_path(), .mmproj = vision_path(), .vision_weights = "q8_0"});
+    const auto loaded = Engine::load({.model = text_path(), .mmproj = vision_path(), .vision_weights = "q8"});
     ASSERT_FALSE(loaded.ok());
     EXPECT_THAT(loaded.status().message(), HasSubstr("keeps the vision weights as the file has them"));
 }

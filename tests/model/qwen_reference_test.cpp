@@ -117,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(
                     QwenCase{"Qwen25Q8_0", qwen(k25, GGML_TYPE_Q8_0), kAsStored, 3e-2},
                     QwenCase{"Qwen25AsI16", qwen(k25, GGML_TYPE_F32), kInI16, 3e-3},
                     QwenCase{"Qwen25LineAsI16", qwen(k25, GGML_TYPE_F32), kInI16, 3e-3, {224, 28}},
-                    QwenCase{"Qwen25AsQ8_0", qwen(k25, GGML_TYPE_F32), VisionWeights::Q8_0, 3e-2},
+                    QwenCase{"Qwen25AsQ8", qwen(k25, GGML_TYPE_F32), VisionWeights::Q8, 3e-2},
                     QwenCase{"Qwen3F32", qwen3(GGML_TYPE_F32), kAsStored, 1e-3},
                     QwenCase{"Qwen3F32Line", qwen3(GGML_TYPE_F32), kAsStored, 1e-3, {32, 512}},
                     QwenCase{"Qwen3F16", qwen3(GGML_TYPE_F16), kAsStored, 3e-3},

@@ -239,7 +239,7 @@ INSTANTIATE_TEST_SUITE_P(
     Formats, VisionFormats,
     ::testing::Values(FormatCase{VisionWeights::File, 1e-12}, FormatCase{VisionWeights::I16, 3e-3},
                       FormatCase{VisionWeights::F16, 3e-3}, FormatCase{VisionWeights::BF16, 3e-2},
-                      FormatCase{VisionWeights::Q8_0, 3e-2}, FormatCase{VisionWeights::Q4_0, 3e-1}),
+                      FormatCase{VisionWeights::Q8, 3e-2}, FormatCase{VisionWeights::Q4_0, 3e-1}),
     [](const auto& test) { return std::string(vision_weights_name(test.param.weights)); });
 
 }  // namespace

@@ -118,6 +118,7 @@ test::MmprojSpec merged_by(std::size_t merge) {
 
 constexpr VisionWeights kFile = VisionWeights::File;
 constexpr VisionWeights kI16 = VisionWeights::I16;
+constexpr VisionWeights kQ8 = VisionWeights::Q8;
 
 // ggml rounds quick GELU to half precision, and activations too where weights are in half precision.
 INSTANTIATE_TEST_SUITE_P(
@@ -131,7 +132,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"F32ExactGeluAsI16", with(GGML_TYPE_F32, false, true), kI16, 3e-3},
                       Case{"F32WideGridAsI16", wide_grid(), kI16, 3e-3},
                       Case{"F16AsI16", with(GGML_TYPE_F16, true, false), kI16, 3e-3},
-                      Case{"Q8_0AsI16", with(GGML_TYPE_Q8_0, true, false), kI16, 3e-3}),
+                      Case{"Q8_0AsI16", with(GGML_TYPE_Q8_0, true, false), kI16, 3e-3},
+                      Case{"F32AsQ8", with(GGML_TYPE_F32, true, false), kQ8, 3e-2},
+                      Case{"Q8_0AsQ8", with(GGML_TYPE_Q8_0, true, false), kQ8, 3e-2}),
     [](const auto& test) { return test.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(
