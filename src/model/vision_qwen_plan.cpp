@@ -15,6 +15,8 @@ namespace clasp::model {
 namespace {
 
 constexpr TokenRange kLlamaCppTokens = {8, 4096};
+// Of a position. At 30000/1001 frames a second a step takes 2.002, which stays what it is.
+constexpr double kAlmostWhole = 5e-4;
 
 // Around a picture, or the steps of a clip.
 struct QwenMarks {
@@ -77,6 +79,24 @@ ArrangedRun text_run(std::string text) {
     return {.kind = ArrangedRun::Kind::Text, .text = std::move(text)};
 }
 
+// The position of each step, which is two frames. One that takes almost a whole number of positions takes
+// that many: files round times, and what they lose would otherwise put every step one position too early.
+// Else in single precision, as the original counts.
+std::vector<std::int32_t> step_times(std::size_t n_steps, double fps, double positions_per_second) {
+    const double seconds = 2.0 / fps;
+    const double whole = std::nearbyint(seconds * positions_per_second);
+    const bool is_whole = std::abs(seconds * positions_per_second - whole) <= kAlmostWhole;
+    std::vector<std::int32_t> times;
+    for (std::size_t i = 0; i < n_steps; ++i) {
+        const auto step = static_cast<float>(i);
+        const float time =
+            is_whole ? step * static_cast<float>(whole)
+                     : step * static_cast<float>(seconds) * static_cast<float>(positions_per_second);
+        times.push_back(static_cast<std::int32_t>(time));
+    }
+    return times;
+}
+
 // The text before a step of Qwen3-VL: the mean time of its two frames.
 std::string time_stamp(const ClipFrames& clip, std::size_t step) {
     const double first = clip.seconds[2 * step];
@@ -106,13 +126,9 @@ Result<VisionPlan> plan_qwen_clip(const QwenFile& file, const ClipFrames& clip, 
     const std::vector<ArrangedRun> steps = std::exchange(plan.arrangement, {});
     plan.times.assign(steps.size(), 0);
     if (is_original && !has_stamps) {
-        // In single precision, as the original counts.
-        const float per_step = static_cast<float>(2.0 / clip.fps);
-        const auto rate = static_cast<float>(file.generation->positions_per_second);
-        for (std::size_t i = 0; i < steps.size(); ++i) {
-            const float time = rate > 0.0F ? static_cast<float>(i) * per_step * rate : static_cast<float>(i);
-            plan.times[i] = static_cast<std::int32_t>(time);
-        }
+        const double rate = file.generation->positions_per_second;
+        // Without times every step is a position behind the one before.
+        plan.times = step_times(steps.size(), rate > 0.0 ? clip.fps : 2.0, rate > 0.0 ? rate : 1.0);
         plan.arrangement = {text_run(marks.start)};
         plan.arrangement.insert(plan.arrangement.end(), steps.begin(), steps.end());
         plan.arrangement.push_back(text_run(marks.end));

@@ -26,6 +26,7 @@ extern "C" {
 }
 
 #include "clasp/status.h"
+#include "video/frame_rate.h"
 
 using clasp::Code;
 
@@ -91,7 +92,8 @@ int refuse_open(AVFormatContext* /*format*/, AVIOContext** /*io*/, const char* /
 
 // Frames in the order in which they are shown.
 struct Entry {
-    std::int64_t time = 0;  // in units of the stream
+    std::int64_t time = 0;   // in units of the stream
+    std::int64_t shown = 0;  // how long; 0: not said
     bool is_key = false;
 };
 
@@ -131,6 +133,8 @@ struct ClaspClip {
     Problem choose_stream();
     Problem open_decoder();
     Problem read_entries();
+    [[nodiscard]] double in_seconds(double units) const;
+    [[nodiscard]] double length() const;
     Problem rewind_to(std::int64_t time);
     void find_turn();
     // False at the end of the clip; errors in single packets are stepped over.
@@ -315,7 +319,7 @@ Problem ClaspClip::read_entries() {
         const bool is_frame =
             packet->stream_index == stream && (packet->flags & AV_PKT_FLAG_DISCARD) == 0 && packet->size > 0;
         if (is_frame) {
-            Entry entry = {time_of(*packet), (packet->flags & AV_PKT_FLAG_KEY) != 0};
+            Entry entry = {time_of(*packet), packet->duration, (packet->flags & AV_PKT_FLAG_KEY) != 0};
             if (entry.time == AV_NOPTS_VALUE) {
                 entry.time =
                     entries.empty() ? 0 : entries.back().time + std::max<std::int64_t>(packet->duration, 1);
@@ -335,10 +339,9 @@ Problem ClaspClip::read_entries() {
     entries.erase(std::unique(entries.begin(), entries.end(),
                               [](const Entry& a, const Entry& b) { return a.time == b.time; }),
                   entries.end());
-    const double unit = av_q2d(video()->time_base);
     for (const Entry& entry : entries) {
-        seconds.push_back((static_cast<double>(entry.time) - static_cast<double>(entries.front().time)) *
-                          unit);
+        seconds.push_back(
+            in_seconds(static_cast<double>(entry.time) - static_cast<double>(entries.front().time)));
     }
     if (!std::isfinite(seconds.back()) || seconds.back() > request.max_seconds) {
         return problem(Code::TooLarge, "the clip takes longer than the limit of " +
@@ -348,12 +351,23 @@ Problem ClaspClip::read_entries() {
     shape.n_frames = static_cast<std::int64_t>(entries.size());
     shape.n_said = video()->nb_frames;
     shape.seconds = seconds.data();
-    const double said = av_q2d(video()->avg_frame_rate);
-    shape.fps = std::isfinite(said) && said > 0.0 ? said : 1.0;
-    if (seconds.size() > 1 && seconds.back() > 0.0) {
-        shape.fps = static_cast<double>(seconds.size() - 1) / seconds.back();
-    }
+    shape.fps = clasp::video::frame_rate(seconds.size(), length(), av_q2d(video()->avg_frame_rate));
     return {};
+}
+
+// One division, so that 3840 units of 1/12800 s are the 0.3 that somebody writes.
+double ClaspClip::in_seconds(double units) const {
+    const AVRational unit = video()->time_base;
+    return units * unit.num / unit.den;
+}
+
+// From the first frame to the end of the last; 0: not known.
+double ClaspClip::length() const {
+    const double said = in_seconds(static_cast<double>(entries.back().shown));
+    if (said > 0.0 && seconds.back() + said <= request.max_seconds) return seconds.back() + said;
+    if (seconds.size() < 2) return 0.0;
+    const auto n = static_cast<double>(seconds.size());
+    return seconds.back() * n / (n - 1.0);  // the last one as long as the others on average
 }
 
 Problem ClaspClip::open() {

@@ -1,5 +1,6 @@
 // Clips that the image front end reads: animated pictures, and pictures that are frames.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/file.h"
@@ -15,6 +16,12 @@ namespace {
 // Frames that are to be shown for less are shown for kUsualDelay, as programs that play them do.
 constexpr double kShortestDelay = 0.02;
 constexpr double kUsualDelay = 0.1;
+
+// Delays are hundredths, thousandths or fractions of a second. Their sum is not exact, its nearest
+// microsecond is: 100 times 0.1 s are 10 s, and 90 times 1/30 s are 3 s.
+double in_microseconds(double seconds) {
+    return std::nearbyint(seconds * 1e6) / 1e6;
+}
 
 std::span<const std::uint8_t> as_pixels(const std::string& bytes) {
     return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
@@ -38,10 +45,12 @@ class AnimationClip final : public Clip {
    public:
     AnimationClip(std::string bytes, const image::Animation& animation, const ClipOptions& options)
         : bytes_(std::move(bytes)), options_(picture_options(options)), size_(animation.size) {
+        double at = 0.0;
         for (const double shown : animation.seconds) {
-            seconds_.push_back(duration_);
-            duration_ += shown < kShortestDelay ? kUsualDelay : shown;
+            seconds_.push_back(in_microseconds(at));
+            at += shown < kShortestDelay ? kUsualDelay : shown;
         }
+        duration_ = in_microseconds(at);
         if (animation.is_cut) {
             notes_.push_back("the animation is damaged or ends early: only its first " +
                              std::to_string(seconds_.size()) + " frames are whole");

@@ -13,6 +13,10 @@ namespace {
 
 using base::invalid;
 
+// A count that lacks less than this of a whole one is whole: what doubles lose, and less than what separates
+// counts at 24000/1001, 30000/1001 or 60000/1001 frames a second from whole ones.
+constexpr double kAlmostWhole = 1e-5;
+
 // Halves to even, as the authors' libraries round.
 std::size_t rounded(double value) {
     return static_cast<std::size_t>(std::nearbyint(value));
@@ -79,7 +83,7 @@ Result<std::size_t> count_frames(std::size_t total, double fps, bool is_sampled,
     const double wanted = static_cast<double>(total) / fps * rate;
     const auto most = static_cast<double>(floored(std::min(rule.max_frames, total)));
     const double bounded = std::min(std::max(wanted, static_cast<double>(rule.min_frames)), most);
-    return std::max<std::size_t>(floored(static_cast<std::size_t>(bounded)), 1);
+    return std::max<std::size_t>(floored(static_cast<std::size_t>(bounded + kAlmostWhole)), 1);
 }
 
 std::size_t place_of(std::size_t i, std::size_t n, std::size_t total, SampleRule::Places places) {

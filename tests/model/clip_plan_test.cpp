@@ -92,6 +92,14 @@ TEST(ClipPlan, StepsOfQwen25AreScaledByTime) {
     EXPECT_THAT(planned(*loaded.model, frames_of({84, 56}, 8)).times, ElementsAre(0, 2, 4, 6));
     EXPECT_THAT(planned(*loaded.model, frames_of({84, 56}, 8, 4.0)).times, ElementsAre(0, 1, 2, 3));
     EXPECT_THAT(planned(*loaded.model, frames_of({84, 56}, 8, 3.0)).times, ElementsAre(0, 1, 2, 4));
+    // A hair above 2 frames a second: no step may come one position too early. At 30000/1001 none is late.
+    for (const double fps : {2.0 / 0.9999, 2.0 / 1.0001}) {
+        EXPECT_THAT(planned(*loaded.model, frames_of({84, 56}, 8, fps)).times, ElementsAre(0, 2, 4, 6))
+            << fps;
+    }
+    const double slower = 20.0 / 300.0 * 30000.0 / 1001.0;
+    EXPECT_EQ(planned(*loaded.model, frames_of({84, 56}, 766, slower)).times.back(), 764);
+    EXPECT_EQ(planned(*loaded.model, frames_of({84, 56}, 8, 1.9)).times.back(), 6) << "6.3";
     const test::LoadedQwen older = small_qwen(QwenKind::Qwen2);
     EXPECT_THAT(planned(*older.model, frames_of({84, 56}, 8, 3.0)).times, ElementsAre(0, 1, 2, 3));
 }

@@ -1,5 +1,7 @@
 #include "support/made_clip.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 
@@ -25,9 +27,16 @@ struct Freer {
 template <typename T>
 using Owned = std::unique_ptr<T, Freer>;
 
-bool drain(AVCodecContext& codec, AVFormatContext& format, const AVStream& stream, AVPacket& packet) {
+// How long the frame that begins at `tick` is shown.
+std::int64_t shown_for(const MadeClip& clip, std::int64_t tick) {
+    const auto next = std::find_if(clip.ticks.begin(), clip.ticks.end(), [&](int one) { return one > tick; });
+    return next == clip.ticks.end() ? 1 : *next - tick;
+}
+
+bool drain(const MadeClip& clip, AVCodecContext& codec, AVFormatContext& format, const AVStream& stream,
+           AVPacket& packet) {
     while (avcodec_receive_packet(&codec, &packet) >= 0) {
-        if (packet.duration == 0) packet.duration = 1;
+        packet.duration = shown_for(clip, packet.pts);
         av_packet_rescale_ts(&packet, codec.time_base, stream.time_base);
         packet.stream_index = stream.index;
         if (av_interleaved_write_frame(&format, &packet) < 0) return false;
@@ -85,8 +94,9 @@ bool make_clip(const MadeClip& clip, const std::string& path) {
             std::memset(frame->data[plane], plane == 0 ? brightness_of(i) : 128,
                         static_cast<std::size_t>(frame->linesize[plane]) * static_cast<std::size_t>(rows));
         }
-        frame->pts = i;
-        if (avcodec_send_frame(codec.get(), frame.get()) < 0 || !drain(*codec, *format, *stream, *packet)) {
+        frame->pts = clip.ticks.empty() ? i : clip.ticks[static_cast<std::size_t>(i)];
+        if (avcodec_send_frame(codec.get(), frame.get()) < 0 ||
+            !drain(clip, *codec, *format, *stream, *packet)) {
             return false;
         }
         if (sound != nullptr) {
@@ -99,7 +109,7 @@ bool make_clip(const MadeClip& clip, const std::string& path) {
             if (av_interleaved_write_frame(format.get(), packet.get()) < 0) return false;
         }
     }
-    if (avcodec_send_frame(codec.get(), nullptr) < 0 || !drain(*codec, *format, *stream, *packet))
+    if (avcodec_send_frame(codec.get(), nullptr) < 0 || !drain(clip, *codec, *format, *stream, *packet))
         return false;
     return av_write_trailer(format.get()) >= 0;
 }

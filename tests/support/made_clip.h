@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace clasp::test {
 
@@ -16,6 +17,8 @@ struct MadeClip {
     int key_every = 12;
     int n_between = 0;        // frames that are predicted from later ones
     bool with_sound = false;  // a second stream, of raw samples
+    // When each frame is shown, and when the last one ends, in 1/fps s; empty: one after the other.
+    std::vector<int> ticks = {};
 };
 
 inline int brightness_of(int frame) {

@@ -65,6 +65,13 @@ TEST(Sampling, CountsAreEvenAndWithinTheAuthorsLimits) {
     EXPECT_EQ(sampled(105, 30.0, kTwoASecond).frames.size(), 6U) << "7 is floored";
 }
 
+// A rate that doubles cannot hold loses no frame, and what the authors floor is floored.
+TEST(Sampling, OnlyWhatDoublesLoseIsGivenBack) {
+    EXPECT_EQ(sampled(100, 100 / 9.999999999, kTwoASecond).frames.size(), 20U);
+    EXPECT_EQ(sampled(2997, 30000.0 / 1001.0, kTwoASecond).frames.size(), 198U) << "199.9998";
+    EXPECT_EQ(sampled(100, 100 / 9.999, kTwoASecond).frames.size(), 18U);
+}
+
 TEST(Sampling, MiddlesOfEqualPartsAsInternvlTakesThem) {
     EXPECT_THAT(sampled(300, 30.0, kEightMiddles).frames,
                 ElementsAre(18U, 55U, 93U, 130U, 168U, 205U, 242U, 280U));
