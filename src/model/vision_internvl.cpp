@@ -129,6 +129,7 @@ Status read_internvl_keys(const GgufReader& reader, VisionInfo& info) {
     const bool is_2 = is_version_2(reader);
     info.words.system = is_2 ? kSystem2 : kSystem3;
     info.words.joins_turns = is_2;
+    info.sampling.repeats = true;
     const std::size_t side = info.grid.width;
     CLASP_ASSIGN_OR_RETURN(const std::int64_t merge,
                            read_integer(reader, kScaleFactor, 1, static_cast<std::int64_t>(side)));

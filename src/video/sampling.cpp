@@ -109,7 +109,9 @@ Result<Sample> sample_clip(std::span<const double> seconds, double fps, bool is_
                                           std::to_string(kMaxSampledFrames) + "; ask for fewer");
     }
     Sample sample;
-    const auto places = n == stretch.n ? SampleRule::Places::Ends : rule.places;
+    // As many as there are: each once, unless the rule itself shows some again.
+    const bool takes_all = n == stretch.n && (is_sampled || !rule.repeats);
+    const auto places = takes_all ? SampleRule::Places::Ends : rule.places;
     for (std::size_t i = 0; i < n; ++i) {
         const std::size_t frame = stretch.first + place_of(i, n, stretch.n, places);
         sample.frames.push_back(std::min(frame, stretch.first + stretch.n - 1));

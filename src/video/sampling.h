@@ -26,7 +26,8 @@ struct SampleRule {
     std::size_t min_frames = 1;
     std::size_t max_frames = 768;
     std::size_t multiple = 1;  // the count is floored to a multiple of this
-    // A clip of fewer frames than n_frames shows some of them several times.
+    // A clip of few frames shows some of them several times, as the places have it; others show what there
+    // is.
     bool repeats = false;
     // The model takes n_frames and no other number, also of frames that somebody else has chosen.
     bool is_fixed = false;

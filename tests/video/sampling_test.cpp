@@ -22,6 +22,7 @@ constexpr SampleRule kTwoASecond = {.places = SampleRule::Places::Ends,
                                     .max_frames = 768,
                                     .multiple = 2};
 constexpr SampleRule kEightMiddles = {};
+constexpr SampleRule kInternvl = {.repeats = true};
 constexpr SampleRule kVideoLlava = {.places = SampleRule::Places::Floor, .repeats = true, .is_fixed = true};
 constexpr SampleRule kVideoLlavaPort = {.places = SampleRule::Places::Starts, .repeats = true};
 constexpr SampleRule kEightFloored = {.places = SampleRule::Places::Floor};
@@ -73,8 +74,23 @@ TEST(Sampling, OnlyWhatDoublesLoseIsGivenBack) {
 }
 
 TEST(Sampling, MiddlesOfEqualPartsAsInternvlTakesThem) {
-    EXPECT_THAT(sampled(300, 30.0, kEightMiddles).frames,
-                ElementsAre(18U, 55U, 93U, 130U, 168U, 205U, 242U, 280U));
+    for (const SampleRule& rule : {kEightMiddles, kInternvl}) {
+        EXPECT_THAT(sampled(300, 30.0, rule).frames,
+                    ElementsAre(18U, 55U, 93U, 130U, 168U, 205U, 242U, 280U));
+    }
+}
+
+TEST(Sampling, ShortClipsShowFramesAgainInInternvl) {
+    EXPECT_THAT(sampled(8, 30.0, kInternvl).frames, ElementsAre(0U, 1U, 2U, 3U, 4U, 4U, 5U, 6U));
+    EXPECT_THAT(sampled(5, 30.0, kInternvl).frames, ElementsAre(0U, 0U, 1U, 2U, 2U, 2U, 3U, 4U));
+    EXPECT_THAT(sampled(1, 30.0, kInternvl).frames, ElementsAre(0U, 0U, 0U, 0U, 0U, 0U, 0U, 0U));
+    EXPECT_THAT(sampled(9, 30.0, kInternvl).frames, ElementsAre(0U, 1U, 2U, 3U, 4U, 5U, 6U, 7U));
+    // Frames that somebody else has chosen are shown once each, and so is a short clip in other models.
+    const auto chosen = sample_clip(times(8, 2.0), 2.0, true, kInternvl, {});
+    ASSERT_TRUE(chosen.ok());
+    EXPECT_THAT(chosen->frames, ElementsAre(0U, 1U, 2U, 3U, 4U, 5U, 6U, 7U));
+    EXPECT_THAT(sampled(8, 30.0, kEightMiddles).frames, ElementsAre(0U, 1U, 2U, 3U, 4U, 5U, 6U, 7U));
+    EXPECT_THAT(sampled(5, 30.0, kEightMiddles).frames, ElementsAre(0U, 1U, 2U, 3U, 4U));
 }
 
 TEST(Sampling, FlooredPlacesAsVideoLlavaTakesThem) {
@@ -149,7 +165,8 @@ TEST(Sampling, SaysWhatCannotBe) {
 
 // Whatever is asked: indices never fall and lie inside.
 TEST(Sampling, IndicesNeverFall) {
-    for (const SampleRule& rule : {kTwoASecond, kEightMiddles, kEightFloored, kVideoLlava, kVideoLlavaPort}) {
+    for (const SampleRule& rule :
+         {kTwoASecond, kEightMiddles, kInternvl, kEightFloored, kVideoLlava, kVideoLlavaPort}) {
         for (std::size_t n = 1; n < 60; ++n) {
             const Sample sample = sampled(n, 12.5, rule);
             ASSERT_FALSE(sample.frames.empty());
