@@ -49,6 +49,15 @@ function(clasp_test module)
         PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 600)
 endfunction()
 
+# clasp_opens_video_files(target): a test or fuzzer that is to read video files. It cannot pass for want of the module
+# where that is built (CLASP_FFMPEG_IS_BUILT).
+function(clasp_opens_video_files target)
+    if(TARGET clasp_ffmpeg)
+        add_dependencies(${target} clasp_ffmpeg)
+        target_compile_definitions(${target} PRIVATE CLASP_FFMPEG_IS_BUILT)
+    endif()
+endfunction()
+
 # clasp_benchmark(name sources... [LIBRARIES libs...])
 function(clasp_benchmark name)
     cmake_parse_arguments(arg "" "" "LIBRARIES" ${ARGN})

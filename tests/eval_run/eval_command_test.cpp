@@ -15,6 +15,7 @@
 #include "methods/method.h"
 #include "support/bmp.h"
 #include "support/json.h"
+#include "support/needs_ffmpeg.h"
 #include "support/paths.h"
 #include "support/random_llama.h"
 #include "support/random_mmproj.h"
@@ -133,30 +134,75 @@ TEST_F(EvalCommand, ResumesATornRunToTheSameResults) {
     EXPECT_THAT(run(longer).err, HasSubstr("do not belong together"));
 }
 
-// Clips on disk, as the sets of videos have them: an animation in the place of a video file.
-TEST_F(EvalCommand, AsksAboutClips) {
-    const std::string set = root() + "/MSVD_Zero_Shot_QA";
-    fs::create_directories(set + "/videos");
-    const std::string animation =
-        std::string(clasp::test::source_dir()) + "/tests/data/images/anim_dispose_background.gif";
-    for (const char* name : {"a.mp4", "b.avi"}) {
-        fs::copy_file(animation, set + "/videos/" + name, fs::copy_options::overwrite_existing);
+// The sets of videos on disk as their authors publish them, with a file of each kind in the place of theirs.
+struct VideoSet {
+    const char* benchmark;
+    const char* folder;
+    const char* videos;
+};
+
+class EvalClips : public EvalCommand, public ::testing::WithParamInterface<VideoSet> {
+   protected:
+    static std::string data(const std::string& path) {
+        return std::string(clasp::test::source_dir()) + "/" + path;
     }
-    std::ofstream(set + "/test_q.json")
-        << R"([{"video_name":"a","question":"what is it","question_id":"q0"},)"
-        << R"({"video_name":"b","question":"who is it","question_id":"q1"},)"
-        << R"({"video_name":"gone","question":"where is it","question_id":"q2"}])";
-    std::ofstream(set + "/test_a.json")
-        << R"([{"answer":"x","question_id":"q0"},{"answer":"y","question_id":"q1"},)"
-        << R"({"answer":"z","question_id":"q2"}])";
+    // Question i is about video i, whose name has no ending; the last one is not there.
+    static std::string write_set(const std::vector<std::string>& files) {
+        const std::string folder = root() + "/" + GetParam().benchmark;
+        const std::string set = folder + "/" + GetParam().folder;
+        const std::string videos = set + "/" + GetParam().videos + "/";
+        fs::create_directories(videos);
+        std::ofstream questions(set + "/test_q.json");
+        std::ofstream answers(set + "/test_a.json");
+        for (std::size_t i = 0; i <= files.size(); ++i) {
+            const std::string name = "clip" + std::to_string(i);
+            if (i < files.size()) {
+                fs::copy_file(data(files[i]), videos + name + fs::path(files[i]).extension().string());
+            }
+            questions << (i == 0 ? "[" : ",") << R"({"video_name":")" << name
+                      << R"(","question":"what is it","question_id":"q)" << i << R"("})";
+            answers << (i == 0 ? "[" : ",") << R"({"answer":"x","question_id":"q)" << i << R"("})";
+        }
+        questions << "]";
+        answers << "]";
+        return folder;
+    }
+};
+
+TEST_P(EvalClips, AsksAboutFilesOfEveryKind) {
+    CLASP_NEEDS_FFMPEG();
+    const std::string seeds = "fuzz/seeds/clip/";
+    const std::string folder = write_set({seeds + "small.mp4", seeds + "small.avi", seeds + "small.mkv",
+                                          "tests/data/images/anim_dispose_background.gif"});
+    const std::string out = std::string("clips-") + GetParam().benchmark;
     const Outcome outcome =
-        run(on_model({"eval", "msvd-qa", "--data", root(), "--methods", "clasp", "--budgets", "none,64",
-                      "--max-tokens", "2", "--out", root() + "/clips"}));
+        run(on_model({"eval", GetParam().benchmark, "--data", folder, "--methods", "clasp", "--budgets",
+                      "none,64", "--max-tokens", "2", "--out", root() + "/" + out}));
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_EQ(lines("clips").size(), 4U) << "two questions, unpruned and pruned";
-    EXPECT_EQ(test::parsed(outcome.out)["rows"].size(), 2U);
-    EXPECT_THAT(outcome.err, HasSubstr("1 "));
+    EXPECT_THAT(outcome.err, HasSubstr("1 questions could not be asked"));
+    const auto json = test::parsed(outcome.out);
+    EXPECT_EQ(json["missing_images"], 1);
+    ASSERT_EQ(json["rows"].size(), 2U);
+    for (const auto& row : json["rows"]) EXPECT_EQ(row["answered"], 4);
+    std::multiset<std::string> asked;
+    for (const std::string& line : lines(out)) {
+        const auto result = test::parsed(line);
+        asked.insert(result["question_id"].get<std::string>().value());
+        const double n_tokens = result["average_tokens"].get<double>().value();
+        const bool is_unpruned = result["budget"] == "none";
+        EXPECT_NEAR(n_tokens, is_unpruned ? 5 * 64 : 64, is_unpruned ? 0 : 2) << "each clip has five frames";
+    }
+    EXPECT_EQ(asked, (std::multiset<std::string>{"q0", "q0", "q1", "q1", "q2", "q2", "q3", "q3"}));
 }
+
+INSTANTIATE_TEST_SUITE_P(Sets, EvalClips,
+                         ::testing::Values(VideoSet{"tgif-qa", "GPT_Zero_Shot_QA/TGIF_Zero_Shot_QA", "mp4"},
+                                           VideoSet{"msvd-qa", "MSVD_Zero_Shot_QA", "videos"},
+                                           VideoSet{"msrvtt-qa", "MSRVTT_Zero_Shot_QA", "videos/all"}),
+                         [](const auto& chosen) {
+                             const std::string name = chosen.param.benchmark;
+                             return name.substr(0, name.find('-'));
+                         });
 
 TEST_F(EvalCommand, ShardsMergeToTheWhole) {
     const Outcome whole = run(words("", {}));
