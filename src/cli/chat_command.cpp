@@ -165,7 +165,8 @@ Command chat_command() {
         .name = "chat",
         .summary = "Talk about images, or in text alone",
         .positionals = {{.name = "IMAGE",
-                         .help = "shown with the first question: a JPEG, PNG, WebP, GIF or BMP file",
+                         .help = "shown with the first question: a picture (JPEG, PNG, WebP, GIF, BMP) or a "
+                                 "clip (video file, animation, folder of frames)",
                          .min_count = 0,
                          .max_count = kMaxImages}},
         .notes =
