@@ -1,12 +1,24 @@
 // Any bytes as a clip: containers, animations, their limits, and the frames at both ends.
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 #include <vector>
 
 #include "video/clip.h"
+#include "video/ffmpeg_clip.h"
 #include "video/sampling.h"
+
+#ifdef CLASP_FFMPEG_IS_BUILT
+// Without the module every container would end in a sentence about that, and nothing would be tried.
+extern "C" int LLVMFuzzerInitialize(int* /*n_arguments*/, char*** /*arguments*/) {
+    const auto& module = clasp::video::ffmpeg();
+    if (module.ok()) return 0;
+    std::fprintf(stderr, "%s\n", module.status().message().c_str());
+    std::abort();
+}
+#endif
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace clasp;
