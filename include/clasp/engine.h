@@ -322,7 +322,7 @@ struct ClipReport {
     std::vector<std::size_t> frames;  // indices of the frames that were seen
     std::vector<double> seconds;      // when each is shown
     std::size_t n_frames = 0;         // that the clip has
-    double duration_s = 0.0;          // until its last frame
+    double duration_s = 0.0;          // of all frames, the last one's time included
     double fps = 0.0;                 // of the clip
     // The frames themselves, if pictures were asked for.
     std::vector<std::shared_ptr<const Image>> pictures = {};

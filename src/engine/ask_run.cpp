@@ -156,12 +156,16 @@ Answer describe(const AskPlan& ask, const VisualInput& visual, const PrefillResu
         if (ask.pictures[i].clip == nullptr) continue;
         const video::Clip& clip = *ask.pictures[i].clip;
         const video::Sample& sample = ask.pictures[i].sample;
+        const std::size_t n_frames = clip.seconds().size();
+        // Pictures that are frames were taken at the rate that the request says.
+        const bool is_pictures = clip.format() == video::ClipFormat::Frames;
+        const double fps = is_pictures ? ask.request.clip.fps.value_or(clip.fps()) : clip.fps();
         answer.clips.push_back({.image = i,
                                 .frames = sample.frames,
                                 .seconds = sample.seconds,
-                                .n_frames = clip.seconds().size(),
-                                .duration_s = clip.seconds().back(),
-                                .fps = clip.fps(),
+                                .n_frames = n_frames,
+                                .duration_s = static_cast<double>(n_frames) / fps,
+                                .fps = fps,
                                 .pictures = visual.images[i].frames});
     }
     answer.kv_bytes = prefill.kv_bytes;

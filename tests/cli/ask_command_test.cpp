@@ -327,7 +327,6 @@ std::string clip() {
     return std::string(test::source_dir()) + "/tests/data/images/anim_tiny.gif";
 }
 
-// Eight frames are the rule where the model's authors have none, and three fit into this one's context.
 TEST(Ask, MapsThatCannotBeDrawnAreRefusedBeforeAnythingIsAsked) {
     const std::string folder = fresh_folder();
     const Outcome still = run(ask({"--map", folder + "/map.webp"}));
@@ -339,6 +338,7 @@ TEST(Ask, MapsThatCannotBeDrawnAreRefusedBeforeAnythingIsAsked) {
     EXPECT_EQ(still.out + side_by_side.out, "");
 }
 
+// Eight frames are the rule where the model's authors have none, and three fit into this one's context.
 TEST(Ask, ClipsSayWhichFramesWereSeenAndHaveMapsOverTime) {
     const std::string folder = fresh_folder();
     for (const char* name : {"map.png", "map.webp"}) {
@@ -366,12 +366,14 @@ TEST(Ask, ClipsSayWhichFramesWereSeenAndHaveMapsOverTime) {
     EXPECT_LE(n_frames, 4U);
 }
 
-// llama.cpp does not turn pictures: with its numbers a map shows what it saw, whatever the Exif block says.
 TEST(Ask, PicturesAreFramesIfTheUserSaysSo) {
     const Outcome outcome = run({"ask", picture(), picture(), "What moves?", "--as-clip", "-m", "tiny",
                                  "--threads", "1", "--max-tokens", "2", "--fps", "4", "--json"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_EQ(test::parsed(outcome.out)["video"]["seconds"][1], 0.25);
+    const Json video = test::parsed(outcome.out)["video"];
+    EXPECT_EQ(video["seconds"][1], 0.25);
+    EXPECT_EQ(video["fps"], 4.0);
+    EXPECT_EQ(video["duration"], 0.5);
     EXPECT_EQ(run({"ask", "-", "What moves?", "--as-clip"}).code, 2);
     std::vector<std::string> many(18, picture());
     many.insert(many.begin(), "ask");
@@ -390,6 +392,7 @@ TEST(Ask, OptionsOfClipsNeedOne) {
     EXPECT_THAT(run(ask({"--map", fresh_folder() + "/map.webp"})).err, HasSubstr("only clips have one"));
 }
 
+// llama.cpp does not turn pictures: with its numbers a map shows what it saw, whatever the Exif block says.
 TEST(Ask, AMapShowsThePictureAsTheModelSawIt) {
     const std::string folder = fresh_folder();
     std::string turned =
