@@ -204,7 +204,7 @@ Problem ClaspClip::open_file() {
     context->flags |= AVFMT_FLAG_CUSTOM_IO;
     context->io_open = refuse_open;
     context->interrupt_callback = {is_interrupted, this};
-    context->max_streams = static_cast<int>(request.max_streams);
+    // FFmpeg's own limit of 1000 streams would end in "not enough memory"; choose_stream() knows a lower one.
     context->probesize = kProbeBytes;
     context->max_probe_packets = 1000;
     context->protocol_whitelist = av_strdup("");

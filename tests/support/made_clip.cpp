@@ -8,6 +8,7 @@
 extern "C" {
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
+#include <libavutil/dict.h>
 #include <libavutil/frame.h>
 }
 
@@ -31,6 +32,21 @@ using Owned = std::unique_ptr<T, Freer>;
 std::int64_t shown_for(const MadeClip& clip, std::int64_t tick) {
     const auto next = std::find_if(clip.ticks.begin(), clip.ticks.end(), [&](int one) { return one > tick; });
     return next == clip.ticks.end() ? 1 : *next - tick;
+}
+
+void paint(const MadeClip& clip, int number, AVFrame& frame) {
+    for (int plane = 0; plane < 3; ++plane) {
+        const int rows = plane == 0 ? clip.height : clip.height / 2;
+        std::memset(frame.data[plane], plane == 0 ? brightness_of(number) : 128,
+                    static_cast<std::size_t>(frame.linesize[plane]) * static_cast<std::size_t>(rows));
+    }
+    if (!clip.is_noisy) return;
+    std::uint32_t state = static_cast<std::uint32_t>(number) + 1;
+    for (int i = 0; i < clip.width * clip.height; ++i) {
+        state = state * 1664525U + 1013904223U;
+        std::uint8_t& luma = frame.data[0][i / clip.width * frame.linesize[0] + i % clip.width];
+        luma = static_cast<std::uint8_t>(luma + (state >> 28U));
+    }
 }
 
 bool drain(const MadeClip& clip, AVCodecContext& codec, AVFormatContext& format, const AVStream& stream,
@@ -64,7 +80,12 @@ bool make_clip(const MadeClip& clip, const std::string& path) {
     codec->bit_rate = 2'000'000;
     codec->thread_count = 1;
     if ((format->oformat->flags & AVFMT_GLOBALHEADER) != 0) codec->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
-    if (avcodec_open2(codec.get(), encoder, nullptr) < 0) return false;
+    AVDictionary* options = nullptr;
+    // Key frames where they are asked for: noise is no change of scene.
+    av_dict_set(&options, "sc_threshold", "1000000000", 0);
+    const int error = avcodec_open2(codec.get(), encoder, &options);
+    av_dict_free(&options);
+    if (error < 0) return false;
     AVStream* stream = avformat_new_stream(format.get(), nullptr);
     stream->time_base = codec->time_base;
     stream->avg_frame_rate = codec->framerate;
@@ -89,11 +110,7 @@ bool make_clip(const MadeClip& clip, const std::string& path) {
     if (av_frame_get_buffer(frame.get(), 0) < 0) return false;
     for (int i = 0; i < clip.n_frames; ++i) {
         if (av_frame_make_writable(frame.get()) < 0) return false;
-        for (int plane = 0; plane < 3; ++plane) {
-            const int rows = plane == 0 ? clip.height : clip.height / 2;
-            std::memset(frame->data[plane], plane == 0 ? brightness_of(i) : 128,
-                        static_cast<std::size_t>(frame->linesize[plane]) * static_cast<std::size_t>(rows));
-        }
+        paint(clip, i, *frame);
         frame->pts = clip.ticks.empty() ? i : clip.ticks[static_cast<std::size_t>(i)];
         if (avcodec_send_frame(codec.get(), frame.get()) < 0 ||
             !drain(clip, *codec, *format, *stream, *packet)) {

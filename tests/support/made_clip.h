@@ -16,6 +16,7 @@ struct MadeClip {
     int n_frames = 30;
     int key_every = 12;
     int n_between = 0;        // frames that are predicted from later ones
+    bool is_noisy = false;    // brightness varies within a frame, which makes files large
     bool with_sound = false;  // a second stream, of raw samples
     // When each frame is shown, and when the last one ends, in 1/fps s; empty: one after the other.
     std::vector<int> ticks = {};
