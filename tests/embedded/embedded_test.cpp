@@ -10,6 +10,7 @@
 
 #include "clasp/engine.h"
 #include "support/json.h"
+#include "support/needs_ffmpeg.h"
 #include "support/paths.h"
 #include "world/write_scenes.h"
 
@@ -126,6 +127,37 @@ TEST(EmbeddedModel, APlainNameAnswersAsThePublishedMethod) {
     EXPECT_NE(plain->logits, with->logits);
     EXPECT_EQ(plain->label, "fastv");
     EXPECT_EQ(with->label, "fastv + masses");
+}
+
+// What it says of films it was never trained on is its own affair; what it sees of them is not.
+void expect_eight_frames(const Engine& engine, const std::string& name,
+                         const std::vector<std::size_t>& frames) {
+    SCOPED_TRACE(name);
+    AskRequest request;
+    request.images = {{.path = std::string(test::source_dir()) + "/tests/data/images/" + name, .bytes = {}}};
+    request.question = "What moves?";
+    request.budget = {BudgetSpec::Kind::Percent, 50};
+    const auto answer = engine.ask(request);
+    ASSERT_TRUE(answer.ok()) << answer.status().message();
+    ASSERT_EQ(answer->clips.size(), 1U);
+    EXPECT_EQ(answer->clips[0].frames, frames);
+    EXPECT_EQ(answer->tokens.visual, 520U);
+    EXPECT_LE(answer->tokens.average, 261);
+}
+
+TEST(EmbeddedModel, AnimationsOfAllKindsAreSeenInEightFrames) {
+    const auto engine = load_embedded("tiny-video");
+    ASSERT_NE(engine, nullptr);
+    expect_eight_frames(*engine, "anim_photo.gif", {0, 5, 11, 17, 23, 29, 35, 41});
+    expect_eight_frames(*engine, "anim_photo.webp", {0, 5, 11, 17, 23, 29, 35, 41});
+    expect_eight_frames(*engine, "anim_ball.apng.png", {0, 2, 5, 8, 10, 13, 16, 19});
+}
+
+TEST(EmbeddedModel, FilmsAreSeenInEightFrames) {
+    CLASP_NEEDS_FFMPEG();
+    const auto engine = load_embedded("tiny-video");
+    ASSERT_NE(engine, nullptr);
+    expect_eight_frames(*engine, "bigbuckbunny.mp4", {0, 7, 14, 21, 28, 35, 42, 49});
 }
 
 // The model for clips, asked about moving scenes as its trainer was.
