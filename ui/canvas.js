@@ -2,8 +2,10 @@
 import { el } from './dom.js';
 import { kCoverage, kDropped, kPivot, tokenAt } from './tokens.js';
 
-const kPivotColour = '#ffae1a';
-const kCoverageColour = '#59c7ff';
+// Those of the maps that the program writes; a white edge parts them from any picture.
+const kPivotColour = '#1e6eff';
+const kCoverageColour = '#f03232';
+const kEdgeColour = '#fff';
 const kVeil = 'rgba(9, 11, 18, 0.78)';
 const kFadeMs = 220;
 
@@ -102,15 +104,15 @@ export class MapCanvas {
       context.fillStyle = kPivotColour;
       context.fill();
       context.lineWidth = Math.max(pixel, size * 0.07);
-      context.strokeStyle = '#3d2600';
+      context.strokeStyle = kEdgeColour;
       context.stroke();
     } else if (reason === kCoverage) {
       const side = size * 0.42;
       context.rect(x - side / 2, y - side / 2, side, side);
       context.lineWidth = Math.max(2.4 * pixel, size * 0.19);
-      context.strokeStyle = '#06283c';
+      context.strokeStyle = kEdgeColour;
       context.stroke();
-      context.lineWidth = Math.max(1.2 * pixel, size * 0.1);
+      context.lineWidth = Math.max(1.6 * pixel, size * 0.13);
       context.strokeStyle = kCoverageColour;
       context.stroke();
     }

@@ -99,13 +99,13 @@ export class Compare {
 
   // Methods act at different layers: the slider walks over all of them, each map shows what is left by then.
   shareSlider() {
-    const layers = [...new Set(this.maps.flatMap((map) => map.tokens.steps.map((step) => step.layer)))].sort((a, b) => a - b);
+    const places = new Map(this.maps.flatMap((map) => map.tokens.steps.map((step) => [step.layer, step.place])));
+    const layers = [...places.keys()].sort((a, b) => a - b);
     this.slider.hidden = layers.length < 2;
     const text = el('output', { class: 'stage-text' });
     const node = stageSlider(Math.max(0, layers.length - 1), layers.length - 1, 'Stage of all maps', (at) => show(at));
     const show = (at) => {
-      const words = layers[at] < 0 ? 'the whole picture' : layers[at] === 0 ? 'entering the decoder' : `layer ${layers[at]}`;
-      text.textContent = `stage ${at + 1} of ${layers.length}: ${words}`;
+      text.textContent = `stage ${at + 1} of ${layers.length}: ${places.get(layers[at])}`;
       node.setAttribute('aria-valuetext', text.textContent);
       for (const map of this.maps) map.show(stepAtLayer(map.tokens, layers[at]));
     };

@@ -8,9 +8,10 @@ export const kCoverage = 2;
 const kWords = ['dropped', 'pivot', 'coverage'];
 export const reasonWord = (reason) => kWords[reason];
 
-function placeWord(stage) {
-  if (stage.site === 'before' || stage.layer === 0) return 'entering the decoder';
-  return `${stage.when === 'after' ? 'after' : 'at'} layer ${stage.layer}`;
+// Where a stage stands: a layer that ran on all tokens before they were dropped is half a step behind its number.
+function placeOf({ layer = 0, when }) {
+  if (when === 'after') return { layer: layer + 0.5, place: `after layer ${layer}` };
+  return { layer, place: layer ? `before layer ${layer}` : 'entering the decoder' };
 }
 
 function regionsOf(image) {
@@ -39,7 +40,7 @@ function stepOf(n, stage) {
   for (const token of stage.pivots ?? []) reasons[token] = kPivot;
   const nKept = stage.kept.length;
   const nPivots = (stage.pivots ?? []).length;
-  return { place: placeWord(stage), layer: stage.layer ?? 0, reasons, nKept, nPivots, nCoverage: nKept - nPivots };
+  return { ...placeOf(stage), reasons, nKept, nPivots, nCoverage: nKept - nPivots };
 }
 
 // null when the reply has no map. steps[0] is the whole picture, before anything was dropped.

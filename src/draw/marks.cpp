@@ -46,6 +46,13 @@ void dim(Canvas& canvas, int x, int y, int side) {
 
 }  // namespace
 
+Colour mark_colour(Mark mark) {
+    for (const Style& style : kStyles) {
+        if (style.mark == mark) return style.colour;
+    }
+    return kDim;
+}
+
 void draw_marks(Canvas& canvas, const std::vector<Mark>& marks, const GridPanel& panel, int x, int y) {
     const int thickness = panel.cell >= 24 ? 2 : 1;
     for (int row = 0; row < panel.rows; ++row) {

@@ -18,6 +18,9 @@ enum class Mark : std::uint8_t {
     Kept,      // kept by a method that gives no reason
 };
 
+// The colour that stands for a reason to keep, here and on the web page.
+Colour mark_colour(Mark mark);
+
 // Over a picture of the panel's size at x, y; one mark per cell, row by row.
 void draw_marks(Canvas& canvas, const std::vector<Mark>& marks, const GridPanel& panel, int x, int y);
 

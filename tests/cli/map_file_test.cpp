@@ -84,5 +84,29 @@ TEST(MapFile, NeedsAPlaceForEveryPicture) {
     EXPECT_FALSE(token_map("", answer, "model").ok());
 }
 
+// A layer that ran on all tokens before some were dropped is no stage that enters the decoder.
+TEST(MapFile, TitlesTellBeforeFromAfter) {
+    StageReport stage;
+    stage.site = "before";
+    EXPECT_EQ(stage_panel(stage, 4).title, "entering");
+    stage.site = "decoder";
+    EXPECT_EQ(stage_panel(stage, 4).title, "before layer 0");
+    stage.when = StageMode::After;
+    EXPECT_EQ(stage_panel(stage, 4).title, "after layer 0");
+    stage.layer = 3;
+    EXPECT_EQ(stage_panel(stage, 4).title, "after layer 3");
+}
+
+TEST(MapFile, EachTokenHasTheReasonOfItsStage) {
+    using draw::Mark;
+    StageReport stage;
+    stage.kept = {1, 2, 3, 4};
+    stage.pivots = {1};
+    stage.coverage = {2};
+    stage.merged = {3};
+    EXPECT_EQ(stage_panel(stage, 6).marks, (std::vector<Mark>{Mark::Dropped, Mark::Pivot, Mark::Coverage,
+                                                              Mark::Merged, Mark::Kept, Mark::Dropped}));
+}
+
 }  // namespace
 }  // namespace clasp::cli

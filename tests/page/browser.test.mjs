@@ -244,6 +244,31 @@ for (const [name, tilesFirst] of [['last', true], ['first', false]]) {
   }));
 }
 
+// fastv lets layer 0 run on all tokens and drops behind it: that is not what enters the decoder.
+test('a stage after a layer is told from one before it', () => {
+  const image = { width: 100, height: 100, grid: [2, 2], offset: 0, tokens: 4, area: [0, 0, 100, 100] };
+  const replyOf = (stages) => `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'Yes' }, finish_reason: 'stop' }], clasp: { tokens: { visual: 4, text: 4, final: 1, average: 2 }, method: 'x', timings_ms: { first_token: 9, prefill: 5 }, stages, images: [image] } })}\n\ndata: [DONE]\n\n`;
+  const after = replyOf([{ site: 'decoder', layer: 0, when: 'after', kept: [0, 1] }, { site: 'decoder', layer: 3, when: 'after', kept: [0] }]);
+  const before = replyOf([{ site: 'before', layer: 0, when: 'before', kept: [0, 1] }, { site: 'decoder', layer: 3, when: 'before', kept: [0] }]);
+  let n = 0;
+  return withPage({ replace: (request) => isChat(request) && answerWith([after, before][n++ % 2])(request) }, async (page) => {
+    await askWithMap(page);
+    const texts = async (slider, output) => {
+      const found = [];
+      for (let at = 0; at <= Number(await page.$eval(slider, (node) => node.max)); at += 1) {
+        await setRange(page, slider, at);
+        found.push((await textOf(page, output)).replace(/^stage \d+ of \d+[,:] |: .*$/g, ''));
+      }
+      return found;
+    };
+    assert.deepEqual(await texts('.result .stages', '.result .stage-text'), ['the whole picture', 'after layer 0', 'after layer 3']);
+    await page.click('#open-compare');
+    await (await page.waitForSelector('#run-compare')).click();
+    await page.waitForFunction(() => document.querySelectorAll('.column canvas').length === 3 && document.getElementById('run-compare').textContent === 'Run', kWait);
+    assert.deepEqual(await texts('.shared .stages', '.shared .stage-text'), ['the whole picture', 'entering the decoder', 'after layer 0', 'before layer 3', 'after layer 3']);
+  });
+});
+
 test('history survives a reload; it is renamed, found, deleted', () => withPage({}, async (page) => {
   await askWithMap(page);
   const answer = await textOf(page, '.assistant .text');

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -13,6 +14,7 @@
 #include <string>
 
 #include "base/sha256.h"
+#include "draw/marks.h"
 #include "support/page_file.h"
 #include "support/paths.h"
 
@@ -111,6 +113,23 @@ TEST(Page, HasNoInlineCodeAndParsesNoHtml) {
             EXPECT_THAT(std::string(file.bytes), Not(HasSubstr(word))) << file.path;
         }
     }
+}
+
+// A reader of a map and of the page learns one meaning of each colour.
+TEST(Page, HasTheColoursOfTheMaps) {
+    const auto hex = [](const draw::Colour& colour) {
+        char text[8];
+        std::snprintf(text, sizeof text, "#%02x%02x%02x", colour[0], colour[1], colour[2]);
+        return std::string(text);
+    };
+    const std::string pivot = hex(draw::mark_colour(draw::Mark::Pivot));
+    const std::string coverage = hex(draw::mark_colour(draw::Mark::Coverage));
+    const std::string style(find_page_file("/ui/style.css")->bytes);
+    EXPECT_THAT(style, HasSubstr("--pivot: " + pivot + ";"));
+    EXPECT_THAT(style, HasSubstr("--coverage: " + coverage + ";"));
+    const std::string canvas(find_page_file("/ui/canvas.js")->bytes);
+    EXPECT_THAT(canvas, HasSubstr("kPivotColour = '" + pivot + "'"));
+    EXPECT_THAT(canvas, HasSubstr("kCoverageColour = '" + coverage + "'"));
 }
 
 TEST(Page, TellsBrowsersToLoadNothingFromElsewhere) {
