@@ -186,7 +186,7 @@ Status run(const Arguments& arguments, Console& console) {
 
     EngineOptions options = read_engine_options(settings, files);
     options.cached_images = 0;
-    options.log = console.log_sink();
+    options.log = progress.log_sink();
     options.on_progress = progress.sink();
     options.cancel = &interrupted();
     CLASP_ASSIGN_OR_RETURN(options.router, read_router_options(arguments, console));

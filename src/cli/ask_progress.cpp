@@ -27,11 +27,20 @@ std::string_view words_for(Progress::Phase phase) {
 }  // namespace
 
 ProgressSink AskProgress::sink() {
+    const std::lock_guard lock(mutex_);
+    phase_.reset();
     if (!console_.err_is_terminal) return {};
     return [this](const Progress& progress) { show(progress); };
 }
 
+LogSink AskProgress::log_sink() {
+    return [this, sink = console_.log_sink()](LogLevel level, std::string_view message) {
+        if (level >= LogLevel::Warning) aside([&] { sink(level, message); });
+    };
+}
+
 void AskProgress::show(const Progress& progress) {
+    const std::lock_guard lock(mutex_);
     const Clock::time_point now = Clock::now();
     const bool is_new = phase_ != progress.phase;
     if (is_new) {
@@ -65,6 +74,11 @@ Status AskProgress::finish_keeping(const Engine& engine, const Status& outcome) 
 }
 
 void AskProgress::clear() {
+    const std::lock_guard lock(mutex_);
+    hide();
+}
+
+void AskProgress::hide() {
     if (is_open_) console_.terminal() << "\r\x1b[K" << std::flush;
     is_open_ = false;
 }

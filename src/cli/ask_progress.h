@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <mutex>
 #include <optional>
 
 #include "clasp/engine.h"
@@ -17,10 +18,19 @@ class AskProgress {
     AskProgress(const AskProgress&) = delete;
     AskProgress& operator=(const AskProgress&) = delete;
 
-    // Empty unless standard error is a terminal. This object must outlive the sink.
+    // For one task, which begins now; empty unless standard error is a terminal. This object must outlive it.
     [[nodiscard]] ProgressSink sink();
+    // The console's log, for messages that may come while the line stands. The same holds.
+    [[nodiscard]] LogSink log_sink();
     // Takes the line away; to be called before anything else is written.
     void clear();
+    // The same, and keeps it away while `write` runs; for messages of any thread, one after the other.
+    template <typename Write>
+    void aside(const Write& write) {
+        const std::lock_guard lock(mutex_);
+        hide();
+        write();
+    }
     // The end of a command that loaded a model: its packed weights are written for the next start, unless the
     // command failed, whose message comes first, or Ctrl-C says that they need not be.
     Status finish_keeping(const Engine& engine, const Status& outcome);
@@ -29,8 +39,10 @@ class AskProgress {
     using Clock = std::chrono::steady_clock;
 
     void show(const Progress& progress);
+    void hide();  // under the mutex
 
     const Console& console_;
+    std::mutex mutex_;
     std::optional<Progress::Phase> phase_;
     Clock::time_point phase_start_ = {};
     Clock::time_point last_ = {};

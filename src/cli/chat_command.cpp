@@ -139,7 +139,7 @@ Status run(const Arguments& arguments, Console& console) {
     for (const std::string& path : arguments.positional("IMAGE")) CLASP_RETURN_IF_ERROR(check_picture(path));
     EngineOptions options = read_engine_options(settings, files);
     AskProgress progress(console);
-    options.log = console.log_sink();
+    options.log = progress.log_sink();
     options.on_progress = progress.sink();
     options.cancel = &interrupted();
     CLASP_ASSIGN_OR_RETURN(options.router, read_router_options(arguments, console));
@@ -150,7 +150,7 @@ Status run(const Arguments& arguments, Console& console) {
                          .system = arguments.text_if("system").value_or(""),
                          .model = files.name,
                          .as_json = arguments.flag("json")},
-                        console);
+                        console, progress);
     std::vector<ImageSource> images;
     for (const std::string& path : arguments.positional("IMAGE"))
         images.push_back({.path = path, .bytes = {}});

@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "clasp/schedule.h"
-#include "cli/ask_progress.h"
 #include "cli/interrupt.h"
 #include "cli/map_file.h"
 #include "cli/output.h"
@@ -95,11 +94,12 @@ std::string transcript(const std::vector<Message>& messages) {
     return text;
 }
 
-ChatSession::ChatSession(const Engine& engine, ChatSettings settings, Console& console)
+ChatSession::ChatSession(const Engine& engine, ChatSettings settings, Console& console, AskProgress& progress)
     : conversation_(engine, settings.system),
       n_kept_(settings.system.empty() ? 0U : 1U),
       settings_(std::move(settings)),
-      console_(console) {}
+      console_(console),
+      progress_(progress) {}
 
 Result<bool> ChatSession::take(const ChatLine& line) {
     switch (line.word) {
@@ -153,16 +153,15 @@ Status ChatSession::ask(const std::string& question) {
     for (const ImageSource& image : next_images_) shown_.push_back(image.path);
     request.cancel = &interrupted();
     request.want_pictures = has_pictures();  // for /map, also where lines come from a program
-    AskProgress progress(console_);
-    request.on_progress = progress.sink();
+    request.on_progress = progress_.sink();
     request.on_text = [&](std::string_view text) {
-        progress.clear();
+        progress_.clear();
         if (!settings_.as_json)
             console_.answers() << (console_.in_is_terminal ? std::string(text) : in_one_line(text))
                                << std::flush;
     };
     auto answer = conversation_.ask(request);
-    progress.clear();
+    progress_.clear();
     const bool had_images = !next_images_.empty();
     // Who stops a question before its answer begins has another one about the same pictures.
     if (answer.status().code() == Code::Cancelled) {

@@ -8,6 +8,7 @@
 
 #include "clasp/conversation.h"
 #include "clasp/engine.h"
+#include "cli/ask_progress.h"
 #include "cli/chat_line.h"
 #include "cli/command.h"
 
@@ -22,8 +23,8 @@ struct ChatSettings {
 
 class ChatSession {
    public:
-    // The engine and the console must outlive it.
-    ChatSession(const Engine& engine, ChatSettings settings, Console& console);
+    // The engine, the console and its line of progress must outlive it.
+    ChatSession(const Engine& engine, ChatSettings settings, Console& console, AskProgress& progress);
 
     void show_next(std::vector<ImageSource> images) { next_images_ = std::move(images); }
     // False: it is over.
@@ -43,6 +44,7 @@ class ChatSession {
     std::size_t n_kept_;  // messages that a reset leaves
     ChatSettings settings_;
     Console& console_;
+    AskProgress& progress_;
     std::vector<ImageSource> next_images_;
     std::vector<std::string> shown_;  // files of pictures, which nothing may be written over
     std::optional<Answer> last_answer_;

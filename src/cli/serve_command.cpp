@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <mutex>
 #include <ostream>
 #include <string>
 #include <thread>
@@ -193,13 +192,14 @@ Status check(const Arguments& arguments) {
 }
 
 // Lines of several threads, one after the other.
-LogSink shared_log(const Console& console) {
-    auto mutex = std::make_shared<std::mutex>();
-    return [sink = console.log_sink(), mutex, &err = console.err](LogLevel level, std::string_view message) {
-        const std::lock_guard lock(*mutex);
-        if (level == LogLevel::Info) err << base::printable(message) << std::endl;  // a line for each request
-        log(sink, level, message);
-    };
+LogSink shared_log(const Console& console, AskProgress& progress) {
+    return
+        [sink = console.log_sink(), &progress, &err = console.err](LogLevel level, std::string_view message) {
+            progress.aside([&] {
+                if (level == LogLevel::Info) err << base::printable(message) << std::endl;  // one per request
+                log(sink, level, message);
+            });
+        };
 }
 
 Status run(const Arguments& arguments, Console& console) {
@@ -208,7 +208,7 @@ Status run(const Arguments& arguments, Console& console) {
                            request::find_model_files(options.settings, Caller::CommandLine));
     AskProgress progress(console);
     EngineOptions loading = read_engine_options(options.settings, files);
-    options.log = shared_log(console);
+    options.log = shared_log(console, progress);
     loading.log = [log = options.log](LogLevel level, std::string_view message) {
         if (level != LogLevel::Info) log(level, message);
     };

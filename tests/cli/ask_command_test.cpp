@@ -481,6 +481,35 @@ TEST(Ask, ShowsProgressOnATerminalOnly) {
     EXPECT_THAT(failed.err, HasSubstr("\r\x1b[Kclasp-vlm ask: "));
 }
 
+// Damaged files of a cache are a warning while the model loads or the picture is looked at: a line of its
+// own, not the end of the line of progress.
+TEST(Ask, WarningsTakeTheLineOfProgressAway) {
+    const std::string folder = fresh_folder();
+    const std::vector<std::vector<std::string>> commands = {
+        ask({"--cache", folder}), {"chat", picture(), "--cache", folder, "--threads", "1"}};
+    for (const std::vector<std::string>& words : commands) {
+        const Surroundings around = {.on_terminal = true, .input = kQuestion + "\n"};
+        ASSERT_EQ(run(words, around).code, 0);
+        std::size_t n_files = 0;
+        for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+            if (!entry.is_regular_file()) continue;
+            fs::resize_file(entry.path(), fs::file_size(entry.path()) / 2);
+            ++n_files;
+        }
+        ASSERT_GT(n_files, 0U);
+        const Outcome shown = run(words, around);
+        ASSERT_EQ(shown.code, 0) << shown.err;
+        std::size_t n_warnings = 0;
+        for (std::size_t at = shown.err.find("warning: "); at != std::string::npos;
+             at = shown.err.find("warning: ", at + 1)) {
+            ++n_warnings;
+            const std::string before = shown.err.substr(0, at);
+            EXPECT_TRUE(before.ends_with("\r\x1b[K") || before.ends_with('\n')) << before;
+        }
+        EXPECT_GE(n_warnings, 1U) << shown.err;
+    }
+}
+
 TEST(Ask, InterruptsEndWith130) {
     const auto interrupted_by = [](int signal_number) {
         interrupted();
