@@ -313,6 +313,11 @@ TEST_F(EvalCommand, CompareShowsEveryMethodBesideTheOriginalModel) {
 
 TEST_F(EvalCommand, CalibrateWritesAPolicyThatAskTakes) {
     const std::string policy = root() + "/policy.json";
+    // The search starts from the model's own policy, which is no profile.
+    Policy own = *find_profile("llava");
+    own.classes.front().split = own.classes.front().split > 0.5 ? 0.35 : 0.65;
+    ASSERT_NE(policy_hash(own), policy_hash(*find_profile("llava")));
+    std::ofstream(root() + "/text-policy.json") << to_json(own);
     const std::vector<std::string> all =
         on_model({"calibrate", "--benchmark", "jsonl", "--data", root() + "/data", "--budget", "20", "--out",
                   policy, "--samples-per-class", "3", "--max-tokens", "2"});
@@ -324,6 +329,7 @@ TEST_F(EvalCommand, CalibrateWritesAPolicyThatAskTakes) {
     ASSERT_TRUE(read.ok()) << read.status().message();
     EXPECT_EQ(policy_hash(*read), json["hash"]);
     EXPECT_THAT(read->provenance, HasSubstr("model_hash"));
+    EXPECT_EQ(test::parsed(read->provenance)["start_hash"], policy_hash(own));
     EXPECT_TRUE(fs::exists(policy + ".calibration/search.html"));
     EXPECT_EQ(run(all).code, 1);  // the folder holds a search
     std::vector<std::string> again = all;
@@ -332,6 +338,7 @@ TEST_F(EvalCommand, CalibrateWritesAPolicyThatAskTakes) {
     ASSERT_EQ(resumed.code, 0) << resumed.err;
     EXPECT_EQ(test::parsed(resumed.out)["asked"], 0);
     EXPECT_EQ(test::parsed(resumed.out)["hash"], json["hash"]);
+    fs::remove(root() + "/text-policy.json");
 }
 
 TEST_F(EvalCommand, AnIncompleteSetIsNotMergedInSilence) {
