@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/npy.h"
+#include "clasp/policy.h"
 #include "cli/run_program.h"
 #include "json_page.h"
 #include "support/json.h"
@@ -144,6 +145,17 @@ TEST_F(JsonOutput, OfScoredAnswers) {
     }
     expect_listed("eval", {"eval", "llava-bench", "--data", data + "llava-bench", "--answers",
                            data + "llava-bench/answers/model.jsonl"});
+}
+
+TEST_F(JsonOutput, OfMethods) {
+    expect_listed("methods", {"methods"});
+    for (const std::string name : {"clasp", "fastv", "random"}) expect_listed("methods", {"methods", name});
+}
+
+TEST_F(JsonOutput, OfPolicy) {
+    expect_listed("policy", {"policy", "list"});
+    const std::string file = write_text("p.json", to_json(*find_profile("llava")));
+    expect_listed("policy", {"policy", "check", file});
 }
 
 TEST_F(JsonOutput, OfHelp) {

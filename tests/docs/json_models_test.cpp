@@ -55,7 +55,7 @@ class JsonOfModels : public testing::Test {
 
     // Runs a command with --json on one thread and gives what it prints.
     [[nodiscard]] static Json run(std::vector<std::string> words, int code = 0) {
-        if (words.front() != "inspect" && words[1] != "report") {
+        if (words.front() != "inspect" && words.front() != "cache" && words[1] != "report") {
             words.insert(words.end(), {"--threads", "1"});
         }
         words.emplace_back("--json");
@@ -112,6 +112,17 @@ TEST_F(JsonOfModels, Ask) {
     const std::string clip = std::string(test::source_dir()) + "/tests/data/images/anim_tiny.gif";
     expect_listed("ask", run({"ask", clip, kQuestion, "-m", "tiny", "--frames", "1"}));
     expect_listed("ask", run({"ask", clip, clip, kQuestion, "-m", "tiny", "--frames", "1", "--vanilla"}));
+}
+
+TEST_F(JsonOfModels, Cache) {
+    const std::string cache = (folder_ / "cache").string();
+    fs::create_directories(cache);
+    EXPECT_EQ(run({"ask", picture(), kQuestion, "--max-tokens", "1", "--cache", cache})["cache"], "miss");
+    for (const std::string action : {"list", "clear"}) {
+        const Json output = run({"cache", action, "--cache", cache});
+        EXPECT_EQ(output["count"], 2);
+        expect_listed("cache", output);
+    }
 }
 
 TEST_F(JsonOfModels, Compare) {
