@@ -124,10 +124,10 @@ TEST(Page, HasTheColoursOfTheMaps) {
     };
     const std::string pivot = hex(draw::mark_colour(draw::Mark::Pivot));
     const std::string coverage = hex(draw::mark_colour(draw::Mark::Coverage));
-    const std::string style(find_page_file("/ui/style.css")->bytes);
+    const std::string style(test::find_page_file("/ui/style.css")->bytes);
     EXPECT_THAT(style, HasSubstr("--pivot: " + pivot + ";"));
     EXPECT_THAT(style, HasSubstr("--coverage: " + coverage + ";"));
-    const std::string canvas(find_page_file("/ui/canvas.js")->bytes);
+    const std::string canvas(test::find_page_file("/ui/canvas.js")->bytes);
     EXPECT_THAT(canvas, HasSubstr("kPivotColour = '" + pivot + "'"));
     EXPECT_THAT(canvas, HasSubstr("kCoverageColour = '" + coverage + "'"));
 }
