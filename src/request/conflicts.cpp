@@ -52,6 +52,10 @@ Status check_router(const Settings& settings, Caller caller) {
 
 Status check_conflicts(const Settings& settings, Caller caller) {
     CLASP_RETURN_IF_ERROR(check_router(settings, caller));
+    if (settings.is_given("cache-size") && settings.engine.cache_dir.empty()) {
+        return invalid(spelled("cache-size", caller) + " bounds the folder of " + spelled("cache", caller) +
+                       ", which is not given");
+    }
     if (settings.is_given("schedule") && settings.is_given("budget")) {
         return invalid(spelled("budget", caller) + " and " + spelled("schedule", caller) +
                        " exclude each other");

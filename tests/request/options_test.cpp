@@ -148,7 +148,7 @@ TEST(JsonRequest, PoliciesAreNamedNotRead) {
 }
 
 TEST(Conflicts, SpeakTheCallersLanguage) {
-    constexpr std::array kScopes = {Scope::Asking, Scope::Router};
+    constexpr std::array kScopes = {Scope::Asking, Scope::Router, Scope::Memory};
     const auto conflict = [&](std::initializer_list<std::pair<const char*, const char*>> options,
                               Caller caller) {
         Settings settings = default_settings();
@@ -177,6 +177,9 @@ TEST(Conflicts, SpeakTheCallersLanguage) {
               "--router llm and --router-model FILE belong together");
     EXPECT_EQ(request_error(R"({"budget": 64, "schedule": "2:3"})"),
               "budget and schedule exclude each other");
+    EXPECT_EQ(conflict({{"cache_size", "5"}}, Caller::CommandLine),
+              "--cache-size bounds the folder of --cache, which is not given");
+    EXPECT_EQ(conflict({{"cache", "folder"}, {"cache_size", "5"}}, Caller::CommandLine), "");
 }
 
 TEST(Conflicts, ARequestWithoutAPictureTakesNoOptionAboutPictures) {
