@@ -12,7 +12,7 @@ namespace clasp::route {
 
 // How many of the questions of sets that were not taught may be acted on and be wrong. The goal is four in a
 // hundred on each set; some sets are harder than all together.
-inline constexpr double kMostErrors = 0.03;
+inline constexpr double kMostErrors = 0.025;
 // How many claims of the default class may be wrong. A question gets the same settings by falling back, so
 // being sure of Default gains nothing and is kept for what is beyond doubt.
 inline constexpr double kMostDefaultErrors = 0.005;

@@ -213,7 +213,7 @@ class FixedChooser : public IntentChooser {
 };
 
 TEST(LlmRouter, AsksOncePerQuestion) {
-    const auto chooser = std::make_shared<FixedChooser>(IntentChooser::Choice{7, 0.9f});
+    const auto chooser = std::make_shared<FixedChooser>(IntentChooser::Choice{7, 0.95f});
     RouterOptions options;
     options.kind = RouterKind::Llm;
     options.chooser = chooser;
