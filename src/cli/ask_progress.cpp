@@ -67,7 +67,7 @@ Status AskProgress::finish_keeping(const Engine& engine, const Status& outcome) 
         static_cast<void>(engine.finish_keeping({}, &at_once));
         return outcome;
     }
-    const Status kept = engine.finish_keeping(sink(), &interrupted());
+    Status kept = engine.finish_keeping(sink(), &interrupted());
     clear();
     if (kept.ok()) return kept;
     return {kept.code(), "stopped before the packed weights were written; the next start packs them again"};

@@ -205,7 +205,7 @@ TEST_F(FollowUp, ReuseIsWhatTheWholePromptGivesWithTheSameTokens) {
 // What is new of a question that follows is read some layers at a time, like a whole prompt, and another
 // request writes in between.
 TEST_F(FollowUp, ReuseIsReadInSteps) {
-    using Phase = engine::AskRun::Phase;
+    using Step = engine::AskRun::Phase;
     const std::string first = "How many cups are on the table?";
     Conversation whole(*keeper());
     const Answer before = next(whole, shown(first, kReuse));
@@ -225,7 +225,7 @@ TEST_F(FollowUp, ReuseIsReadInSteps) {
     writing.generation.ignores_end = true;
     const auto writer = start(writing);
     ASSERT_TRUE(writer->see(**lane).ok());
-    while (writer->phase() == Phase::Read) ASSERT_TRUE(writer->read(**lane, 100).ok());
+    while (writer->phase() == Step::Read) ASSERT_TRUE(writer->read(**lane, 100).ok());
 
     // In a scope of its own, where the second question was not asked yet.
     AskRequest again = shown(first, kReuse);
@@ -239,7 +239,7 @@ TEST_F(FollowUp, ReuseIsReadInSteps) {
     const auto reader = start(following);
     ASSERT_TRUE(reader->see(**lane).ok());
     std::size_t n_units = 0;
-    while (reader->phase() == Phase::Read) {
+    while (reader->phase() == Step::Read) {
         ASSERT_TRUE(reader->read(**lane, 1).ok());
         ++n_units;
         engine::AskRun* const alone = writer.get();
@@ -247,7 +247,7 @@ TEST_F(FollowUp, ReuseIsReadInSteps) {
     }
     EXPECT_EQ(n_units, keeper()->info().n_layers);
     engine::AskRun* const alone = reader.get();
-    while (reader->phase() == Phase::Write)
+    while (reader->phase() == Step::Write)
         ASSERT_TRUE(engine::AskRun::write(**lane, std::span(&alone, 1), nullptr).ok());
     const Answer found = reader->take_answer();
     EXPECT_EQ(found.history.did, kReuse);
